@@ -163,6 +163,11 @@ impl<'a> Scanner<'a> {
         Self { text: &text[..span.end], at: span.start, depth: 0 }
     }
 
+    /// The text of a value that was passed.
+    pub(crate) fn slice(&self, span: &Span) -> &'a str {
+        &self.text[span.clone()]
+    }
+
     /// What comes next; blanks before it are passed.
     pub(crate) fn kind(&mut self) -> Scan<Kind> {
         match self.peek() {

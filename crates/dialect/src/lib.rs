@@ -9,10 +9,14 @@
 //! - [`stream`] and [`whole`] say what an answer has shown so far and how it ended;
 //! - [`write`](mod@write) makes errors, keep-alives and model lists in the asker's dialect.
 
+mod answer;
 mod json;
 pub mod request;
 pub mod splice;
 pub mod sse;
+pub mod stream;
+pub mod whole;
+pub mod write;
 
 pub use json::JsonError;
 

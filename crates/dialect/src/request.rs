@@ -99,7 +99,9 @@ pub enum BodyError {
         offset: usize,
     },
     /// The text is not JSON.
-    #[error("the body is not JSON: unexpected {found} at line {line}, column {column} (offset {offset})")]
+    #[error(
+        "the body is not JSON: unexpected {found} at line {line}, column {column} (offset {offset})"
+    )]
     NotJson {
         /// Offset of the first byte that does not fit.
         offset: usize,
@@ -295,8 +297,11 @@ fn model(text: &str, members: &[Member]) -> Result<String, BodyError> {
     let member = last(text, members, "model").ok_or(BodyError::Missing { name: "model", hint })?;
     let mut value = Scanner::within(text, &member.value);
     let found = value.kind().map_err(|error| explain(text, error))?.name();
-    owned(value.text_or_skip().map_err(|error| explain(text, error))?)
-        .ok_or(BodyError::WrongType { name: "model", wanted: "a string", found })
+    owned(value.text_or_skip().map_err(|error| explain(text, error))?).ok_or(BodyError::WrongType {
+        name: "model",
+        wanted: "a string",
+        found,
+    })
 }
 
 fn conversation(

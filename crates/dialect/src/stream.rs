@@ -1,0 +1,177 @@
+//! What each event of a streamed answer means.
+//!
+//! It refuses to keep or to forward anything: the gateway holds the events, and this says whether
+//! one is progress, visible output, an error or the end. Every attempt has a reader of its own.
+
+mod anthropic;
+mod chat;
+mod responses;
+mod usage;
+
+use bytes::Bytes;
+
+pub use crate::answer::{Answer, End, Finish, Malformed, Usage};
+pub use usage::{UsageView, hide_usage};
+
+use crate::Dialect;
+use crate::sse::Event;
+
+pub(crate) use anthropic::Anthropic;
+pub(crate) use chat::Chat;
+pub(crate) use responses::Responses;
+
+/// What one event means for the call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Beat {
+    /// Alive and no progress: pings, comments, role chunks, `created`, usage, empty deltas.
+    Wire,
+    /// Reasoning: progress, and not visible.
+    Reasoning,
+    /// Visible output.
+    Output,
+    /// The dialect's terminal event.
+    Terminal,
+    /// The upstream tells of an error inside the stream: its JSON text, to be classified.
+    Error(Bytes),
+    /// Not an event of this dialect (R13).
+    Malformed(Malformed),
+}
+
+/// Reads the events of one answer.
+#[derive(Debug)]
+pub struct Reader {
+    answer: Answer,
+    terminal: bool,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Chat(Chat),
+    Responses(Responses),
+    Anthropic(Anthropic),
+}
+
+impl Reader {
+    /// A reader for an answer of one choice.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self::with_choices(dialect, 1)
+    }
+
+    /// A reader for an answer of that many choices (`n` in Chat, [`crate::request::Facts::choices`]).
+    #[must_use]
+    pub fn with_choices(dialect: Dialect, choices: u32) -> Self {
+        let state = match dialect {
+            Dialect::OpenAiChat => State::Chat(Chat::new(choices)),
+            Dialect::OpenAiResponses => State::Responses(Responses::default()),
+            Dialect::AnthropicMessages => State::Anthropic(Anthropic::default()),
+        };
+        Self { answer: Answer::default(), terminal: false, state }
+    }
+
+    /// Reads the next event.
+    pub fn read(&mut self, event: &Event) -> Beat {
+        let Some(data) = event.data() else { return Beat::Wire };
+        let Ok(text) = std::str::from_utf8(data) else {
+            return Beat::Malformed(Malformed::NotUtf8);
+        };
+        if text.trim_ascii().is_empty() {
+            return Beat::Wire;
+        }
+        let answer = &mut self.answer;
+        let heard = match &mut self.state {
+            State::Chat(chat) => chat.event(answer, text),
+            State::Responses(responses) => responses.event(answer, text),
+            State::Anthropic(anthropic) => anthropic.event(answer, text, event.name()),
+        };
+        match heard {
+            Ok(Heard::Wire) => Beat::Wire,
+            Ok(Heard::Reasoning) => {
+                self.answer.reasoning = true;
+                Beat::Reasoning
+            }
+            Ok(Heard::Output) => {
+                self.answer.output = true;
+                Beat::Output
+            }
+            Ok(Heard::Terminal) => {
+                self.terminal = true;
+                Beat::Terminal
+            }
+            Ok(Heard::Error) => Beat::Error(data_bytes(event, data)),
+            Ok(Heard::Broken(error)) => Beat::Error(Bytes::from(error)),
+            Err(malformed) => Beat::Malformed(malformed),
+        }
+    }
+
+    /// What the answer has shown so far.
+    #[must_use]
+    pub const fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// The terminal event has come.
+    #[must_use]
+    pub const fn terminal_seen(&self) -> bool {
+        self.terminal
+    }
+
+    /// A tool call has begun and not ended: to lose a chunk now would falsify it (R13).
+    #[must_use]
+    pub fn tool_open(&self) -> bool {
+        match &self.state {
+            State::Chat(chat) => chat.tool_open(),
+            State::Responses(responses) => responses.tool_open(),
+            State::Anthropic(anthropic) => anthropic.tool_open(),
+        }
+    }
+
+    /// Nothing more is due: the terminal event has come, or every choice has given its reason for
+    /// ending (R13: an end without the terminal event is then a normal one).
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.terminal
+            || match &self.state {
+                State::Chat(chat) => chat.is_finished(),
+                State::Responses(_) | State::Anthropic(_) => self.answer.finish.is_some(),
+            }
+    }
+
+    /// What it means if the bytes end here.
+    #[must_use]
+    pub fn end(&self) -> End {
+        if self.is_complete() { self.answer.end() } else { End::Cut }
+    }
+}
+
+/// What a dialect hears in one event.
+pub(crate) enum Heard {
+    Wire,
+    Reasoning,
+    Output,
+    Terminal,
+    /// The event itself is the error's text.
+    Error,
+    /// An error that the event tells in another way, put into words.
+    Broken(String),
+}
+
+impl From<crate::answer::Shown> for Heard {
+    fn from(shown: crate::answer::Shown) -> Self {
+        if shown.output {
+            Self::Output
+        } else if shown.reasoning {
+            Self::Reasoning
+        } else {
+            Self::Wire
+        }
+    }
+}
+
+fn data_bytes(event: &Event, data: &[u8]) -> Bytes {
+    event.data_line().map_or_else(|| Bytes::copy_from_slice(data), |line| event.raw().slice(line))
+}
+
+#[cfg(test)]
+mod tests;

@@ -64,7 +64,8 @@ pub(super) fn read(
 ) -> Result<Root, JsonError> {
     let mut root = Root::default();
     for member in members {
-        if root.system.is_none() && matches!(&*key(text, member).decode(), "system" | "instructions")
+        if root.system.is_none()
+            && matches!(&*key(text, member).decode(), "system" | "instructions")
         {
             texts(&mut Scanner::within(text, &member.value), &mut |part| {
                 root.take_system(part);

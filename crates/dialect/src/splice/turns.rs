@@ -182,8 +182,7 @@ impl Turn {
             match &*key(text, member).decode() {
                 "role" => {
                     let role = Scanner::within(text, &member.value).text_or_skip()?;
-                    turn.role =
-                        role.map(|role| (member.value.clone(), role.decode().into_owned()));
+                    turn.role = role.map(|role| (member.value.clone(), role.decode().into_owned()));
                 }
                 "content" => turn.content = Some(member.value.clone()),
                 _ => {}

@@ -1,0 +1,202 @@
+//! What an answer has shown and how it ended, whatever its dialect and whether streamed or whole.
+//!
+//! It refuses to keep what was said: only that something was said, and the numbers.
+
+use crate::json::{JsonError, Scanner, Text};
+
+/// What is known of an answer so far.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The id that the upstream gave it.
+    pub id: Option<String>,
+    /// The model that the upstream says has answered.
+    pub model: Option<String>,
+    /// Visible output was seen: text, a refusal in words, or a tool call (spec section 1).
+    pub output: bool,
+    /// Reasoning was seen.
+    pub reasoning: bool,
+    /// The reason it gave for ending. With several choices the gravest of theirs.
+    pub finish: Option<Finish>,
+    /// Tokens, as far as the upstream told them.
+    pub usage: Usage,
+}
+
+/// The reason an answer gives for ending, from ordinary to grave.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Finish {
+    /// It is complete.
+    Stop,
+    /// A reason that is not in our tables; taken for complete.
+    Other,
+    /// It wants tools to be run.
+    ToolCalls,
+    /// Cut by the output limit, or by the end of the window (R14).
+    Truncated,
+    /// Ended by a safety filter, or a refusal that the vendor marks as one.
+    Filtered,
+}
+
+/// What the end of an answer's bytes means.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// A whole answer with visible output.
+    Whole,
+    /// Cut by its token limit: not a failure (R14).
+    Truncated,
+    /// A filter ended it. Whether anything was shown before is in [`Answer::output`].
+    Filtered,
+    /// Ended in order, and showed nothing (R13).
+    Empty,
+    /// Broke off: neither the dialect's terminal event nor a finish reason came (R13).
+    Cut,
+}
+
+/// Tokens of one answer. Missing is not zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Usage {
+    /// All input, cached parts included (Anthropic counts those apart; they are added here).
+    pub input: Option<u64>,
+    /// All output, reasoning included.
+    pub output: Option<u64>,
+    /// Input that was read from a cache.
+    pub cached: Option<u64>,
+    /// Input that was written to a cache.
+    pub cache_written: Option<u64>,
+    /// Output that was reasoning.
+    pub reasoning: Option<u64>,
+    /// Anthropic's `input_tokens`, which leave cached ones out.
+    fresh: Option<u64>,
+}
+
+/// Why bytes are no answer of their dialect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Malformed {
+    /// Not UTF-8.
+    #[error("not UTF-8")]
+    NotUtf8,
+    /// Not JSON, an HTML page for example.
+    #[error("not JSON: {0}")]
+    NotJson(#[from] JsonError),
+    /// JSON, but not an object.
+    #[error("not a JSON object")]
+    NotAnObject,
+}
+
+/// How the dialect counts input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Counting {
+    /// `input` holds everything.
+    Inclusive,
+    /// Cached input is counted apart.
+    Exclusive,
+}
+
+impl Answer {
+    /// What an answer that ended in order means.
+    #[must_use]
+    pub const fn end(&self) -> End {
+        match self.finish {
+            Some(Finish::Truncated) => End::Truncated,
+            Some(Finish::Filtered) => End::Filtered,
+            Some(Finish::Stop | Finish::Other | Finish::ToolCalls) | None if self.output => {
+                End::Whole
+            }
+            Some(Finish::Stop | Finish::Other | Finish::ToolCalls) | None => End::Empty,
+        }
+    }
+
+    pub(crate) fn note_finish(&mut self, finish: Finish) {
+        self.finish = self.finish.max(Some(finish));
+    }
+
+    pub(crate) fn note_id(&mut self, id: Option<Text<'_>>) {
+        note(&mut self.id, id);
+    }
+
+    pub(crate) fn note_model(&mut self, model: Option<Text<'_>>) {
+        note(&mut self.model, model);
+    }
+}
+
+fn note(place: &mut Option<String>, text: Option<Text<'_>>) {
+    if place.is_none() {
+        *place = text.filter(|text| !text.is_empty()).map(|text| text.decode().into_owned());
+    }
+}
+
+impl Usage {
+    /// Reads a `usage` object of any dialect; later numbers of a stream are totals, not additions.
+    pub(crate) fn merge(
+        &mut self,
+        value: &mut Scanner<'_>,
+        counting: Counting,
+    ) -> Result<(), JsonError> {
+        let mut seen = *self;
+        value.object_or_skip(|inner, key| {
+            match &*key.decode() {
+                "prompt_tokens" => raise(&mut seen.input, inner)?,
+                "input_tokens" => match counting {
+                    Counting::Inclusive => raise(&mut seen.input, inner)?,
+                    Counting::Exclusive => raise(&mut seen.fresh, inner)?,
+                },
+                "completion_tokens" | "output_tokens" => raise(&mut seen.output, inner)?,
+                "cached_tokens" | "prompt_cache_hit_tokens" | "cache_read_input_tokens" => {
+                    raise(&mut seen.cached, inner)?;
+                }
+                "cache_creation_input_tokens" => raise(&mut seen.cache_written, inner)?,
+                "prompt_tokens_details" | "input_tokens_details" => {
+                    inner.object_or_skip(|detail, key| match &*key.decode() {
+                        "cached_tokens" => raise(&mut seen.cached, detail),
+                        _ => detail.skip().map(drop),
+                    })?;
+                }
+                "completion_tokens_details" | "output_tokens_details" => {
+                    inner.object_or_skip(|detail, key| match &*key.decode() {
+                        "reasoning_tokens" => raise(&mut seen.reasoning, detail),
+                        _ => detail.skip().map(drop),
+                    })?;
+                }
+                _ => drop(inner.skip()?),
+            }
+            Ok(())
+        })?;
+        if let Some(fresh) = seen.fresh {
+            let apart = seen.cached.unwrap_or(0).saturating_add(seen.cache_written.unwrap_or(0));
+            seen.input = Some(fresh.saturating_add(apart));
+        }
+        *self = seen;
+        Ok(())
+    }
+}
+
+fn raise(place: &mut Option<u64>, value: &mut Scanner<'_>) -> Result<(), JsonError> {
+    *place = (*place).max(value.integer_or_skip()?);
+    Ok(())
+}
+
+/// What one part of an answer shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) output: bool,
+    pub(crate) reasoning: bool,
+}
+
+impl Shown {
+    pub(crate) const fn merge(&mut self, other: Self) {
+        self.output |= other.output;
+        self.reasoning |= other.reasoning;
+    }
+}
+
+/// Passes one value and says whether it is a string with something in it.
+pub(crate) fn filled_text(value: &mut Scanner<'_>) -> Result<bool, JsonError> {
+    Ok(value.text_or_skip()?.is_some_and(|text| !text.is_empty()))
+}
+
+/// Passes the value of an `error` member and says whether it tells of an error.
+pub(crate) fn tells_error(value: &mut Scanner<'_>) -> Result<bool, JsonError> {
+    let span = value.skip()?;
+    Ok(!matches!(value.slice(&span), "null" | "false" | "\"\"" | "{}" | "[]" | "0"))
+}
