@@ -1,0 +1,288 @@
+//! Providers that the environment shows (G8). Asks no server: local ones are probed by the
+//! gateway, at the addresses in [`LOCAL_SERVERS`].
+
+use secrecy::SecretString;
+
+use crate::assemble::{DEFAULT_QUEUE, default_profile, empty_queue, points_at};
+use crate::clocks::ClockSettings;
+use crate::problem::{Problem, Severity};
+use crate::read::Reader;
+use crate::settings::{Candidate, Config, Credential, Dialect, Origin, Provider};
+use crate::url::BaseUrl;
+
+/// A provider that is known by the variable that holds its key.
+#[derive(Clone, Copy, Debug)]
+pub struct WellKnown {
+    /// The id that it gets.
+    pub id: &'static str,
+    /// The name that people see.
+    pub name: &'static str,
+    /// The variable that holds the key.
+    pub key_variable: &'static str,
+    /// The variable that clients read for another address, where there is one.
+    pub url_variable: Option<&'static str>,
+    /// Where it is.
+    pub base_url: &'static str,
+    /// What it speaks there.
+    pub dialect: Dialect,
+    /// The model that stands in the queue.
+    pub model: &'static str,
+    /// Its context window in tokens, where the source names it.
+    pub context_window: Option<u32>,
+    /// Where the model comes from.
+    pub source: Source,
+}
+
+/// Where a default model comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The model list that the npm package `@mariozechner/pi-ai` 0.73.1 ships, and the defaults
+    /// of `@mariozechner/pi-coding-agent` 0.73.1; read 2026-11-29.
+    PiAi,
+    /// A name that the vendor moves along to its current model, by its own documentation.
+    MovingName,
+}
+
+/// A server on this machine that may offer models.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalServer {
+    /// The id that it gets.
+    pub id: &'static str,
+    /// The name that people see.
+    pub name: &'static str,
+    /// Where it listens unless told otherwise; its models stand below `/models`.
+    pub base_url: &'static str,
+}
+
+/// Where local servers listen unless told otherwise, by their documentation. They speak Chat.
+pub const LOCAL_SERVERS: [LocalServer; 2] = [
+    LocalServer { id: "ollama", name: "Ollama", base_url: "http://127.0.0.1:11434/v1" },
+    LocalServer { id: "lm-studio", name: "LM Studio", base_url: "http://127.0.0.1:1234/v1" },
+];
+
+const CHAT: Dialect = Dialect::OpenAiChat;
+const MESSAGES: Dialect = Dialect::AnthropicMessages;
+
+/// The providers, in the order in which they stand in the queue. Several vendors offer two
+/// dialects, and each is a provider of its own, since a queue speaks to each asker in its dialect.
+#[rustfmt::skip]
+pub static WELL_KNOWN: [WellKnown; 21] = [
+    known("anthropic", "Anthropic", "ANTHROPIC_API_KEY", Some("ANTHROPIC_BASE_URL"),
+        "https://api.anthropic.com", MESSAGES, "claude-opus-4-7", 1_000_000),
+    known("openai", "OpenAI", "OPENAI_API_KEY", Some("OPENAI_BASE_URL"),
+        "https://api.openai.com/v1", CHAT, "gpt-5.4", 272_000),
+    known("gemini", "Google Gemini", "GEMINI_API_KEY", None,
+        "https://generativelanguage.googleapis.com/v1beta/openai", CHAT, "gemini-3.1-pro-preview", 1_048_576),
+    known("deepseek", "DeepSeek", "DEEPSEEK_API_KEY", None,
+        "https://api.deepseek.com/v1", CHAT, "deepseek-v4-pro", 1_000_000),
+    known("deepseek-anthropic", "DeepSeek (Anthropic)", "DEEPSEEK_API_KEY", None,
+        "https://api.deepseek.com/anthropic", MESSAGES, "deepseek-v4-pro", 1_000_000),
+    known("moonshot", "Moonshot", "MOONSHOT_API_KEY", Some("MOONSHOT_BASE_URL"),
+        "https://api.moonshot.cn/v1", CHAT, "kimi-k2.6", 262_144),
+    known("moonshot-anthropic", "Moonshot (Anthropic)", "MOONSHOT_API_KEY", None,
+        "https://api.moonshot.cn/anthropic", MESSAGES, "kimi-k2.6", 262_144),
+    known("zhipu", "智谱", "ZHIPU_API_KEY", None,
+        "https://open.bigmodel.cn/api/paas/v4", CHAT, "glm-5.1", 200_000),
+    known("zhipu-anthropic", "智谱 (Anthropic)", "ZHIPU_API_KEY", None,
+        "https://open.bigmodel.cn/api/anthropic", MESSAGES, "glm-5.1", 200_000),
+    known("zai", "Z.ai", "ZAI_API_KEY", None,
+        "https://api.z.ai/api/paas/v4", CHAT, "glm-5.1", 200_000),
+    known("zai-anthropic", "Z.ai (Anthropic)", "ZAI_API_KEY", None,
+        "https://api.z.ai/api/anthropic", MESSAGES, "glm-5.1", 200_000),
+    WellKnown { source: Source::MovingName, context_window: None,
+        ..known("dashscope", "阿里云百炼", "DASHSCOPE_API_KEY", Some("DASHSCOPE_BASE_URL"),
+            "https://dashscope.aliyuncs.com/compatible-mode/v1", CHAT, "qwen-plus", 0) },
+    known("minimax", "MiniMax", "MINIMAX_API_KEY", None,
+        "https://api.minimax.io/v1", CHAT, "MiniMax-M2.7", 204_800),
+    known("minimax-anthropic", "MiniMax (Anthropic)", "MINIMAX_API_KEY", None,
+        "https://api.minimax.io/anthropic", MESSAGES, "MiniMax-M2.7", 204_800),
+    known("kimi-coding", "Kimi For Coding", "KIMI_API_KEY", None,
+        "https://api.kimi.com/coding", MESSAGES, "kimi-for-coding", 262_144),
+    known("xai", "xAI", "XAI_API_KEY", None,
+        "https://api.x.ai/v1", CHAT, "grok-4.3", 1_000_000),
+    known("mistral", "Mistral", "MISTRAL_API_KEY", None,
+        "https://api.mistral.ai/v1", CHAT, "mistral-medium-latest", 262_144),
+    known("groq", "Groq", "GROQ_API_KEY", None,
+        "https://api.groq.com/openai/v1", CHAT, "openai/gpt-oss-120b", 131_072),
+    known("cerebras", "Cerebras", "CEREBRAS_API_KEY", None,
+        "https://api.cerebras.ai/v1", CHAT, "zai-glm-4.7", 131_072),
+    known("xiaomi-anthropic", "小米 MiMo", "XIAOMI_API_KEY", None,
+        "https://api.xiaomimimo.com/anthropic", MESSAGES, "mimo-v2.5-pro", 1_048_576),
+    known("openrouter", "OpenRouter", "OPENROUTER_API_KEY", None,
+        "https://openrouter.ai/api/v1", CHAT, "moonshotai/kimi-k2.6", 262_144),
+];
+
+#[expect(clippy::too_many_arguments, reason = "a row of a table; the fields' names stand above it")]
+const fn known(
+    id: &'static str,
+    name: &'static str,
+    key_variable: &'static str,
+    url_variable: Option<&'static str>,
+    base_url: &'static str,
+    dialect: Dialect,
+    model: &'static str,
+    context_window: u32,
+) -> WellKnown {
+    WellKnown {
+        id,
+        name,
+        key_variable,
+        url_variable,
+        base_url,
+        dialect,
+        model,
+        context_window: Some(context_window),
+        source: Source::PiAi,
+    }
+}
+
+/// Adds the providers of the environment and the queue made of them.
+pub(crate) fn fill(reader: &mut Reader<'_>, config: &mut Config) {
+    let mut queue = empty_queue();
+    queue.policy = config.default_policy.clone();
+    for known in &WELL_KNOWN {
+        let Some(key) = reader.env.var(known.key_variable) else {
+            continue;
+        };
+        let Some(base_url) = address(reader, known, config) else {
+            continue;
+        };
+        let origin = Origin::Env { variable: known.key_variable.to_owned() };
+        reader.origins.insert(format!("providers.{}", known.id), origin.clone());
+        reader.origins.insert(format!("queues.{DEFAULT_QUEUE}"), origin);
+        let provider = provider(known, base_url, key);
+        queue.candidates.push(candidate(
+            &provider,
+            known.model,
+            known.context_window,
+            config.default_clocks,
+        ));
+        config.providers.push(provider);
+    }
+    config.queues.push(queue);
+    if config.providers.is_empty() {
+        let names: Vec<_> = WELL_KNOWN.iter().take(4).map(|known| known.key_variable).collect();
+        warn(
+            reader,
+            "no provider was found".to_owned(),
+            format!(
+                "set one of {} and others, start a local server, or write a `[providers.ID]`",
+                names.join(", ")
+            ),
+        );
+    }
+}
+
+impl Config {
+    /// This configuration with a server that was found on this machine, and its models at the end
+    /// of the queue that was made of the environment (G8).
+    #[must_use]
+    pub fn with_local_server(&self, server: &LocalServer, models: &[String]) -> Self {
+        let mut config = self.clone();
+        let Ok(base_url) = BaseUrl::parse(server.base_url) else {
+            return config;
+        };
+        if config.provider(server.id).is_some() || models.is_empty() {
+            return config;
+        }
+        let provider = Provider {
+            id: server.id.to_owned(),
+            name: server.name.to_owned(),
+            models: models.to_vec(),
+            credential: Credential::None,
+            key: None,
+            ..bare(base_url, Dialect::OpenAiChat)
+        };
+        if let Some(queue) = config.queues.iter_mut().find(|queue| queue.id == DEFAULT_QUEUE) {
+            let clocks = config.default_clocks;
+            queue
+                .candidates
+                .extend(models.iter().map(|model| candidate(&provider, model, None, clocks)));
+        }
+        config.providers.push(provider);
+        config
+    }
+}
+
+/// The address of a provider: the client's own variable, unless it leads to ourselves because the
+/// user pointed the client here.
+fn address(reader: &mut Reader<'_>, known: &WellKnown, config: &Config) -> Option<BaseUrl> {
+    let own = || BaseUrl::parse(known.base_url).ok();
+    let Some(variable) = known.url_variable else {
+        return own();
+    };
+    let Some(written) = reader.env.var(variable) else {
+        return own();
+    };
+    let why = match BaseUrl::parse(&written) {
+        Ok(url) if points_at(&url, config.listen) => "points at Ekiden itself".to_owned(),
+        Ok(url) if url.is_guarded() => "is a link-local or metadata address".to_owned(),
+        Ok(url) => return Some(url),
+        Err(error) => format!("is not used: {error}"),
+    };
+    warn(
+        reader,
+        format!("{variable} {why}"),
+        format!("`{}` is asked at {} instead", known.id, known.base_url),
+    );
+    own()
+}
+
+fn provider(known: &WellKnown, base_url: BaseUrl, key: String) -> Provider {
+    Provider {
+        id: known.id.to_owned(),
+        name: known.name.to_owned(),
+        credential: Credential::Env(known.key_variable.to_owned()),
+        key: Some(SecretString::from(key)),
+        models: vec![known.model.to_owned()],
+        ..bare(base_url, known.dialect)
+    }
+}
+
+fn bare(base_url: BaseUrl, dialect: Dialect) -> Provider {
+    Provider {
+        id: String::new(),
+        name: String::new(),
+        profile: default_profile(dialect, &base_url),
+        vendor: base_url.vendor().to_owned(),
+        base_url,
+        dialect,
+        credential: Credential::None,
+        key: None,
+        http2: false,
+        proxy: None,
+        headers: Vec::new(),
+        stream_usage: true,
+        drop_fields: Vec::new(),
+        allow_link_local: false,
+        models: Vec::new(),
+    }
+}
+
+fn candidate(
+    provider: &Provider,
+    model: &str,
+    context_window: Option<u32>,
+    clocks: ClockSettings,
+) -> Candidate {
+    Candidate {
+        provider: provider.id.clone(),
+        model: model.to_owned(),
+        effort: None,
+        effort_levels: Vec::new(),
+        context_window,
+        max_tokens: None,
+        max_sessions: None,
+        max_in_flight: None,
+        clocks: clocks.resolve(provider.base_url.locality()),
+    }
+}
+
+fn warn(reader: &mut Reader<'_>, message: String, hint: String) {
+    reader.problems.push(Problem {
+        severity: Severity::Warning,
+        place: None,
+        message,
+        hint: Some(hint),
+    });
+}

@@ -1,0 +1,57 @@
+//! Settings: TOML text or the environment, checked. Refuses to guess: an unknown key, a value out
+//! of its bounds or a name that nothing bears is an error with a place and a hint, never a default.
+//!
+//! ```
+//! use ekiden_config::{Config, FixedEnv, Lookup};
+//!
+//! let text = r#"
+//!     [providers.deepseek]
+//!     base_url = "https://api.deepseek.com/v1"
+//!     dialect = "openai-chat"
+//!     api_key_env = "DEEPSEEK_API_KEY"
+//!
+//!     [queues.default]
+//!     candidates = ["deepseek/deepseek-v4-pro"]
+//!     idle_timeout = "90s"
+//! "#;
+//! let env = FixedEnv::from([("DEEPSEEK_API_KEY".into(), "sk-…".into())]);
+//! let loaded = Config::parse(text, "config.toml", &env)?;
+//! assert_eq!(loaded.config.queues[0].candidates[0].clocks.idle_ms, 90_000);
+//! # Ok::<(), ekiden_config::Problems>(())
+//! ```
+//!
+//! The file is read as a tree with spans and checked against the table of keys, rather than through
+//! derived deserializers: those stop at the first problem, and the table could then say something
+//! else than the types. The reference and the schema are printed from the same table.
+
+mod assemble;
+mod candidates;
+mod check;
+mod clocks;
+mod discover;
+mod env;
+pub mod keys;
+mod load;
+mod lookup;
+mod mask;
+pub mod paths;
+mod policy;
+mod problem;
+mod read;
+mod settings;
+mod url;
+mod value;
+
+pub use clocks::{ClockSettings, Clocks, Locality};
+pub use discover::{LOCAL_SERVERS, LocalServer, Source, WELL_KNOWN, WellKnown};
+pub use env::{Env, FixedEnv, ProcessEnv};
+pub use load::{CONFIG_VARIABLE, LoadError, Loaded};
+pub use lookup::{Lookup, PICKER_PREFIX, Via, matches};
+pub use policy::{CommitOn, Continuing, OnOverflow, PolicySettings, Preset};
+pub use problem::{Place, Problem, Problems, Severity};
+pub use settings::{
+    Alias, Candidate, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin,
+    Profile, Provider, Queue, SessionField, UnknownModel,
+};
+pub use url::{BaseUrl, UrlError, guarded_address};
+pub use value::{UnitError, Value, parse_size_bytes, parse_span_ms, show_size_bytes, show_span_ms};

@@ -1,0 +1,212 @@
+//! Files: the configuration and keys. Writes none.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use toml::de::DeTable;
+
+use crate::assemble;
+use crate::env::Env;
+use crate::mask::{self, Kept};
+use crate::paths::{self, Platform};
+use crate::problem::{Place, Problem, Problems, Severity};
+use crate::read::Reader;
+use crate::settings::Config;
+
+/// The variable that names the configuration file.
+pub const CONFIG_VARIABLE: &str = "EKIDEN_CONFIG";
+
+/// No configuration written by hand comes near it.
+const FILE_MAX_BYTES: u64 = 4 << 20;
+
+/// A configuration that holds, and what is to be said about it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// What probably is not meant; no errors.
+    pub warnings: Problems,
+    /// The file it came from; `None`: the environment alone.
+    pub path: Option<PathBuf>,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Somebody named a file that is not there: name another, or write it.
+    #[error("error: there is no file {}\nhint: it was named by {named_by}\n", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// `--config` or a variable.
+        named_by: &'static str,
+    },
+    /// It is there and cannot be read: mend its permissions, or the disk.
+    #[error("error: {} cannot be read: {source}\n", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It was read and is refused: mend it.
+    #[error("{0}")]
+    Invalid(Problems),
+}
+
+impl Config {
+    /// Reads a configuration from text; `file` is the name under which problems are shown.
+    /// Relative paths in it stay relative.
+    ///
+    /// # Errors
+    ///
+    /// All problems of the text, warnings among them.
+    pub fn parse(text: &str, file: &str, env: &dyn Env) -> Result<Loaded, Problems> {
+        parse(text, file, None, env)
+    }
+
+    /// Makes a configuration of the environment alone (G8).
+    ///
+    /// # Errors
+    ///
+    /// When one of Ekiden's own variables does not fit.
+    pub fn from_env(env: &dyn Env) -> Result<Loaded, Problems> {
+        parse("", "environment", None, env)
+    }
+
+    /// Reads a file. Relative paths in it start at its folder.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or not be used.
+    pub fn load(path: &Path, env: &dyn Env) -> Result<Loaded, LoadError> {
+        let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
+        if std::fs::metadata(path).map_err(unreadable)?.len() > FILE_MAX_BYTES {
+            return Err(unreadable(io::Error::other("it is larger than 4 MiB")));
+        }
+        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let file = path.display().to_string();
+        let text = decoded(&bytes, &file).map_err(LoadError::Invalid)?;
+        let loaded = parse(text, &file, path.parent(), env).map_err(LoadError::Invalid)?;
+        Ok(Loaded { path: Some(path.to_owned()), ..loaded })
+    }
+
+    /// Finds the file: `named` (from `--config`), [`CONFIG_VARIABLE`], the user's own folder; where
+    /// none is there, the environment (G8).
+    ///
+    /// # Errors
+    ///
+    /// When a file that was named is not there, or a file cannot be read or used.
+    pub fn find(named: Option<&Path>, env: &dyn Env) -> Result<Loaded, LoadError> {
+        let from_env = env.var(CONFIG_VARIABLE).map(PathBuf::from);
+        let named = named
+            .map(|path| (path.to_owned(), "--config"))
+            .or(from_env.map(|path| (path, CONFIG_VARIABLE)));
+        if let Some((path, named_by)) = named {
+            if !path.exists() {
+                return Err(LoadError::Missing { path, named_by });
+            }
+            return Self::load(&path, env);
+        }
+        match paths::config_file(env, Platform::here()).filter(|path| path.exists()) {
+            Some(path) => Self::load(&path, env),
+            None => Self::from_env(env).map_err(LoadError::Invalid),
+        }
+    }
+}
+
+fn parse(text: &str, file: &str, folder: Option<&Path>, env: &dyn Env) -> Result<Loaded, Problems> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (root, syntax) = DeTable::parse_recoverable(text);
+    if !syntax.is_empty() {
+        // What was recovered is a guess; problems found in it would only confuse.
+        let list = syntax.iter().map(|error| syntax_problem(text, error)).collect();
+        return Err(Problems { file: file.to_owned(), list });
+    }
+    let mut reader = Reader::new(text, folder, env);
+    let config = assemble::config(&mut reader, root.get_ref());
+    let mut list = reader.problems;
+    list.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
+    let problems = Problems { file: file.to_owned(), list };
+    if problems.is_fatal() {
+        return Err(problems);
+    }
+    Ok(Loaded { config: Arc::new(config), warnings: problems, path: None })
+}
+
+fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
+    let (message, _) = mask::line(error.message(), 0, Kept::BySecretKey);
+    Problem {
+        severity: Severity::Error,
+        place: error.span().map(|span| Place::of(text, span)),
+        message: format!("this is not TOML: {message}"),
+        hint: Some(
+            "a line is `key = value` or `[section]`; texts stand in quotes, lists in brackets"
+                .to_owned(),
+        ),
+    }
+}
+
+fn decoded<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str, Problems> {
+    let error = match std::str::from_utf8(bytes) {
+        Ok(text) => return Ok(text),
+        Err(error) => error,
+    };
+    let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    let (place, message) = if wide {
+        (None, "the file is UTF-16")
+    } else {
+        let text = String::from_utf8_lossy(bytes);
+        let at = error.valid_up_to();
+        (Some(Place::of(&text, at..at + 1)), "the file is not UTF-8 text")
+    };
+    Err(Problems {
+        file: file.to_owned(),
+        list: vec![Problem {
+            severity: Severity::Error,
+            place,
+            message: message.to_owned(),
+            hint: Some("save it as UTF-8".to_owned()),
+        }],
+    })
+}
+
+/// A file with a key.
+pub(crate) enum KeyFile {
+    /// Only its owner can read it, as far as this system tells.
+    Private(SecretString),
+    /// Others can read it too.
+    Shared(SecretString),
+    /// There is no key in it.
+    Unusable(String),
+}
+
+pub(crate) fn key_file(path: &Path) -> KeyFile {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => return KeyFile::Unusable(error.to_string()),
+    };
+    let key = text.trim();
+    if key.is_empty() {
+        return KeyFile::Unusable("it is empty".to_owned());
+    }
+    if !key.chars().all(|c| c.is_ascii_graphic()) {
+        return KeyFile::Unusable("it holds more than one word".to_owned());
+    }
+    let key = SecretString::from(key);
+    if others_can_read(path) { KeyFile::Shared(key) } else { KeyFile::Private(key) }
+}
+
+#[cfg(unix)]
+fn others_can_read(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0)
+}
+
+/// Windows keeps others out of a user's folder by the folder's own rights.
+#[cfg(not(unix))]
+fn others_can_read(_: &Path) -> bool {
+    false
+}

@@ -1,0 +1,182 @@
+//! What is wrong with a configuration, told so that it can be mended: where, what, and what to
+//! write instead. Never holds a credential: lines are masked before they are kept.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::mask::{self, Kept};
+
+/// How bad a problem is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// The configuration is refused.
+    Error,
+    /// It holds, but probably not as meant.
+    Warning,
+}
+
+/// Where in the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The line's text, credentials masked.
+    pub excerpt: String,
+    caret: Range<usize>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where; `None` when it is not in the file.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// Everything that is wrong, in the order of the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problems {
+    /// The file's name, as it is shown.
+    pub file: String,
+    /// Never empty when it is an error.
+    pub list: Vec<Problem>,
+}
+
+impl Problems {
+    /// Whether any of them refuses the configuration.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        self.list.iter().any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// One problem as people read it, over several lines.
+    #[must_use]
+    pub fn render(&self, problem: &Problem) -> String {
+        let word = match problem.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let mut out = format!("{word}: {}\n", problem.message);
+        if let Some(place) = &problem.place {
+            let number = place.line.to_string();
+            let gutter = " ".repeat(number.len());
+            let (pad, marks) = place.marks();
+            out.push_str(&format!(
+                "{gutter}--> {}:{}:{}\n{gutter} |\n{number} | {}\n{gutter} | {pad}{marks}\n",
+                self.file, place.line, place.column, place.excerpt
+            ));
+        }
+        if let Some(hint) = &problem.hint {
+            out.push_str(&format!("hint: {hint}\n"));
+        }
+        out
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.list.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(&self.render(problem))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+impl Place {
+    /// The place of a span of bytes.
+    pub(crate) fn of(text: &str, span: Range<usize>) -> Self {
+        let start = floor(text, span.start);
+        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        let line = text[..start].matches('\n').count() + 1;
+        let column = text[line_start..start].chars().count();
+        let raw = text[line_start..line_end].trim_end_matches('\r');
+        let end = floor(text, span.end.max(start)).min(line_start + raw.len()).max(start);
+        let end_column = column + text[start..end].chars().count();
+        let kept = kept_in(text, line_start);
+        let (excerpt, from) = mask::line(raw, column, kept);
+        let (_, to) = mask::line(raw, end_column, kept);
+        let excerpt = clip(&excerpt);
+        let caret = from..to.max(from + 1);
+        Self { line, column: column + 1, excerpt, caret }
+    }
+
+    /// What stands before the marks, and the marks, as wide as the text above them.
+    fn marks(&self) -> (String, String) {
+        let width = |c: char| if is_wide(c) { 2 } else { 1 };
+        let before: String = self
+            .excerpt
+            .chars()
+            .take(self.caret.start)
+            .map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(width(c)) })
+            .collect();
+        let under: usize =
+            self.excerpt.chars().skip(self.caret.start).take(self.caret.len()).map(width).sum();
+        (before, "^".repeat(under.max(1)))
+    }
+}
+
+const EXCERPT_CHARS_MAX: usize = 200;
+
+fn clip(line: &str) -> String {
+    match line.char_indices().nth(EXCERPT_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// Whether the section that a line stands in keeps its values back.
+fn kept_in(text: &str, line_start: usize) -> Kept {
+    let section = text[..line_start].lines().rev().find(|line| {
+        let line = line.trim_start();
+        line.starts_with('[') && line.contains(']')
+    });
+    match section {
+        Some(line) if line.contains("headers") => Kept::All,
+        Some(_) | None => Kept::BySecretKey,
+    }
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Characters that terminals draw two columns wide: the East Asian blocks.
+fn is_wide(c: char) -> bool {
+    matches!(u32::from(c), 0x1100..=0x115F | 0x2E80..=0xA4CF | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F | 0xFF00..=0xFF60 | 0xFFE0..=0xFFE6 | 0x1F300..=0x1F64F
+        | 0x1F900..=0x1F9FF | 0x20000..=0x3FFFD)
+}
+
+/// The nearest of `names` to what was written, if one is near enough to be meant.
+pub(crate) fn nearest<'a>(written: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let written = written.to_lowercase();
+    names
+        .map(|name| (strsim::jaro_winkler(&written, &name.to_lowercase()), name))
+        .filter(|(score, name)| {
+            let distance = strsim::damerau_levenshtein(&written, &name.to_lowercase());
+            *score >= 0.85 || distance <= 1 || distance * 3 <= name.chars().count()
+        })
+        // Of equals the first, which is the first in the file.
+        .fold(None, |best: Option<(f64, &str)>, (score, name)| match best {
+            Some((top, _)) if top >= score => best,
+            Some(_) | None => Some((score, name)),
+        })
+        .map(|(_, name)| name)
+}

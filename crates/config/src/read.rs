@@ -1,0 +1,304 @@
+//! The file's tree, section by section, against the table of keys. Goes on after a problem, so
+//! that one look at the file shows all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::check::{self, Misfit};
+use crate::env::Env;
+use crate::keys::{self, Key, Kind, SECTIONS, Section, keys_of};
+use crate::mask;
+use crate::problem::{Place, Problem, Severity, nearest};
+use crate::settings::Origin;
+use crate::value::Value;
+
+/// The checked values of one section.
+pub(crate) struct Fields {
+    path: String,
+    values: BTreeMap<&'static str, (Value, Range<usize>)>,
+}
+
+/// What is known while a file is read.
+pub(crate) struct Reader<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) env: &'a dyn Env,
+    /// Relative paths start here.
+    pub(crate) folder: Option<&'a Path>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) origins: BTreeMap<String, Origin>,
+    /// The paths of all keys that stand in the file, fitting or not.
+    pub(crate) written: BTreeSet<String>,
+}
+
+/// Keys of other programs and earlier versions, and what to write instead.
+const ELSEWHERE: [(&str, &str); 6] = [
+    ("chains", "write one `[queues.ID]` with its `candidates` for each chain"),
+    ("match", "write the model names into `[aliases]`"),
+    ("fallbacks", "write a `[queues.ID]` whose `candidates` begin with the head"),
+    ("models", "models stand in `[providers.ID]` as `models`, or in a queue's `candidates`"),
+    ("on_failure", "after the first byte a failure is told as it is; only DSH continues turns"),
+    ("api_base", "write `base_url`"),
+];
+
+/// Read and ignored (R8).
+const IGNORED: &str = "retrySameModelOnce";
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(text: &'a str, folder: Option<&'a Path>, env: &'a dyn Env) -> Self {
+        Self {
+            text,
+            env,
+            folder,
+            problems: Vec::new(),
+            origins: BTreeMap::new(),
+            written: BTreeSet::new(),
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(crate) fn error(&mut self, span: Range<usize>, message: String, hint: String) {
+        self.report(Severity::Error, Some(span), message, hint);
+    }
+
+    pub(crate) fn warn(&mut self, span: Option<Range<usize>>, message: String, hint: String) {
+        self.report(Severity::Warning, span, message, hint);
+    }
+
+    fn report(
+        &mut self,
+        severity: Severity,
+        span: Option<Range<usize>>,
+        message: String,
+        hint: String,
+    ) {
+        let place = span.map(|span| Place::of(self.text, span));
+        self.problems.push(Problem { severity, place, message, hint: Some(hint) });
+    }
+
+    /// Reads the keys of one section; `inner` are the names that the caller reads itself.
+    pub(crate) fn section(
+        &mut self,
+        table: &DeTable<'_>,
+        section: &'static Section,
+        path: &str,
+        inner: &[&str],
+    ) -> Fields {
+        let mut fields = Fields { path: path.to_owned(), values: BTreeMap::new() };
+        for (name, entry) in in_order(table) {
+            let written = name.get_ref().as_ref();
+            self.written.insert(joined(path, written));
+            let key = section.groups.iter().flat_map(|group| keys_of(*group));
+            let key = key.into_iter().find(|key| key.name == written);
+            match key {
+                Some(key) if key.kind == Kind::Candidates => {}
+                Some(key) => match check::value(key.name, key.kind, entry.get_ref()) {
+                    Ok(value) => {
+                        self.note(path, key.name, entry.span());
+                        fields.values.insert(key.name, (value, entry.span()));
+                    }
+                    Err(misfit) => self.misfit(entry.span(), misfit),
+                },
+                None if inner.contains(&written) => {}
+                None => self.unknown(name, section, inner),
+            }
+        }
+        fields
+    }
+
+    /// Puts variables over the file's values.
+    pub(crate) fn variables(&mut self, fields: &mut Fields) {
+        let keys = keys_of(keys::Group::Top).filter_map(|key| Some((key, key.variable?)));
+        for (key, variable) in keys {
+            let Some(written) = self.env.var(variable) else {
+                continue;
+            };
+            match check::text(key.name, key.kind, &written) {
+                Ok(value) => {
+                    let origin = Origin::Env { variable: variable.to_owned() };
+                    self.origins.insert(key.name.to_owned(), origin);
+                    fields.values.insert(key.name, (value, 0..0));
+                }
+                Err(Misfit { message, hint }) => self.problems.push(Problem {
+                    severity: Severity::Error,
+                    place: None,
+                    message: format!("environment variable {variable}: {message}"),
+                    hint,
+                }),
+            }
+        }
+    }
+
+    /// The table that stands at a name, if one does; anything else there is a problem.
+    pub(crate) fn table<'t, 'i>(
+        &mut self,
+        entry: &'t Spanned<DeValue<'i>>,
+        path: &str,
+    ) -> Option<&'t DeTable<'i>> {
+        let table = entry.get_ref().as_table();
+        if table.is_none() {
+            self.error(
+                entry.span(),
+                format!("`{path}` is a section, and stands here as {}", entry.get_ref().type_str()),
+                format!("write `[{path}]` on a line of its own and the keys below it"),
+            );
+        }
+        table
+    }
+
+    pub(crate) fn note(&mut self, path: &str, name: &str, span: Range<usize>) {
+        let line = Place::of(self.text, span).line;
+        self.origins.insert(joined(path, name), Origin::File { line });
+    }
+
+    /// A path of the file: `~/` is the home folder, and relative ones start at the file's folder.
+    pub(crate) fn path(&self, written: &str) -> PathBuf {
+        let home = self.env.var("HOME").or_else(|| self.env.var("USERPROFILE"));
+        if let Some(rest) = written.strip_prefix("~/")
+            && let Some(home) = home
+        {
+            return Path::new(&home).join(rest);
+        }
+        self.folder.map_or_else(|| PathBuf::from(written), |folder| folder.join(written))
+    }
+
+    fn misfit(&mut self, span: Range<usize>, misfit: Misfit) {
+        let Misfit { message, hint } = misfit;
+        let place = Some(Place::of(self.text, span));
+        self.problems.push(Problem { severity: Severity::Error, place, message, hint });
+    }
+
+    fn unknown(&mut self, name: &Spanned<std::borrow::Cow<'_, str>>, at: &Section, inner: &[&str]) {
+        let written = name.get_ref().as_ref();
+        let shown = mask::shown(written).to_owned();
+        if written == IGNORED {
+            self.warn(
+                Some(name.span()),
+                format!("`{IGNORED}` is ignored"),
+                "take it out; `retries` says how often the same bytes go again".to_owned(),
+            );
+            return;
+        }
+        let here = at.groups.iter().flat_map(|group| keys_of(*group)).map(|key| key.name);
+        let here: Vec<&str> = here.chain(inner.iter().copied()).collect();
+        let elsewhere = places_of(written);
+        let instead = ELSEWHERE.iter().find(|(name, _)| *name == written);
+        let hint = if !elsewhere.is_empty() {
+            format!("`{written}` belongs into {elsewhere}")
+        } else if let Some((_, instead)) = instead {
+            (*instead).to_owned()
+        } else if let Some(near) = nearest(written, here.iter().copied()) {
+            format!("did you mean `{near}`?")
+        } else if let Some(near) = nearest(written, all_keys().map(|key| key.name)) {
+            format!("did you mean `{near}`? it belongs into {}", places_of(near))
+        } else {
+            format!("known here: {}", here.join(", "))
+        };
+        let section = if at.path.is_empty() {
+            "before the first section".to_owned()
+        } else {
+            format!("in [{}]", at.path)
+        };
+        self.error(name.span(), format!("unknown key `{shown}` {section}"), hint);
+    }
+}
+
+impl Fields {
+    /// No value at all.
+    pub(crate) fn none(path: &str) -> Self {
+        Self { path: path.to_owned(), values: BTreeMap::new() }
+    }
+
+    /// Where the value of a key stands, if it was set in the file.
+    pub(crate) fn span(&self, name: &str) -> Option<Range<usize>> {
+        self.values.get(name).map(|(_, span)| span.clone()).filter(|span| !span.is_empty())
+    }
+
+    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
+        self.values.get(name).map(|(value, _)| value)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        match self.value(name) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        match self.value(name) {
+            Some(Value::Texts(texts)) => texts.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_on(&self, name: &str, unset: Unset) -> bool {
+        match self.value(name) {
+            Some(Value::Bool(on)) => *on,
+            _ => unset == Unset::On,
+        }
+    }
+
+    /// A number in the key's own unit.
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        match self.value(name) {
+            Some(Value::Integer(number) | Value::Ms(number) | Value::Bytes(number)) => {
+                Some(*number)
+            }
+            _ => None,
+        }
+    }
+
+    /// A number that its bounds keep within 32 bits.
+    pub(crate) fn count(&self, name: &str) -> Option<u32> {
+        self.number(name).and_then(|number| u32::try_from(number).ok())
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+/// What a switch is when nobody set it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unset {
+    On,
+    Off,
+}
+
+/// The entries of a table in the order of the file.
+pub(crate) fn in_order<'t, 'i>(
+    table: &'t DeTable<'i>,
+) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    entries
+}
+
+pub(crate) fn joined(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn all_keys() -> impl Iterator<Item = &'static Key> {
+    SECTIONS.iter().flat_map(|section| section.groups).flat_map(|group| keys_of(*group))
+}
+
+/// The sections that take a key, in words.
+fn places_of(name: &str) -> String {
+    let takes = |section: &&Section| {
+        section.groups.iter().flat_map(|group| keys_of(*group)).any(|key| key.name == name)
+    };
+    let places: Vec<_> = SECTIONS
+        .iter()
+        .filter(takes)
+        .map(|section| match section.path {
+            "" => "the part before the first section".to_owned(),
+            path => format!("[{path}]"),
+        })
+        .collect();
+    places.join(", ")
+}
