@@ -1,0 +1,387 @@
+//! Which candidate runs next (R2 to R5, R14, R15). Pure: reads a view and the call's own past.
+
+use alloc::vec::Vec;
+
+use crate::class::Class;
+use crate::policy::{Candidate, Policy, Presence, Queue};
+use crate::view::{CandidateView, ParoleView, SeatView, View};
+
+/// What this call has already done with a candidate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Past {
+    /// Nothing yet.
+    Untried,
+    /// It was tried and is done with.
+    Tried,
+    /// It was tried and cooled: it may come back when nothing else can run (R5).
+    Cooled,
+}
+
+/// Under which rule a candidate runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// In order.
+    Normal,
+    /// Alone, after a cooldown (R22).
+    Probe,
+    /// A quarantined candidate proves itself (R18).
+    Parole,
+    /// Everything else is quarantined (R5).
+    LastResort,
+}
+
+/// Why a candidate was passed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// This call has tried it.
+    Tried,
+    /// Its provider is not configured (R40).
+    Missing,
+    /// Out for the day here.
+    Quarantined(Class),
+    /// Another call is on parole there.
+    ParoleRunning,
+    /// Cooling for this many milliseconds.
+    Cooling(u64),
+    /// Its limit is over, but the run that stands in for it is not (R22).
+    StandIn,
+    /// Somebody is trying it alone after its cooldown (R22).
+    Probing,
+    /// No seat (R25).
+    Full,
+    /// Resting for this many milliseconds (R27).
+    Resting(u64),
+    /// The conversation is surely too large for it (R15).
+    WindowTooSmall,
+}
+
+/// What a waiting call waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaitFor {
+    /// A cooldown.
+    Cooldown,
+    /// A rest.
+    Rest,
+    /// A parole.
+    Parole,
+    /// A run that stands in.
+    StandIn,
+    /// A seat.
+    Seat,
+    /// A call that is trying a candidate alone.
+    Probe,
+}
+
+/// A candidate that was passed over, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passed {
+    /// Its place in the queue, from 0.
+    pub candidate: u32,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// The outcome of a choice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Choice {
+    /// This one runs.
+    Run { candidate: u32, mode: Mode },
+    /// This one would run if the session had a seat.
+    Ask { candidate: u32, mode: Mode },
+    /// Wait at most this long.
+    Wait { ms: u64, why: WaitFor },
+    /// Nothing can run; the soonest moment at which something may.
+    Nothing { soonest_ms: Option<u64> },
+}
+
+/// What a choice reads beside the view.
+pub(crate) struct Asking<'a> {
+    pub(crate) queue: &'a Queue,
+    pub(crate) view: &'a View,
+    pub(crate) past: &'a [Past],
+    /// Estimated size of the conversation; 0: unknown.
+    pub(crate) input_tokens: u32,
+    /// Only candidates with a larger known window than this (R15).
+    pub(crate) window_above: Option<u32>,
+    /// What is left of `wait_max`.
+    pub(crate) patience_ms: u64,
+}
+
+enum Standing {
+    Runs(Mode),
+    TooSmall(Mode),
+    Out(Reason),
+}
+
+pub(crate) fn choose(asking: &Asking<'_>, passed: &mut Vec<Passed>) -> Choice {
+    let order = order(asking.view);
+    if let Some(choice) = first_runnable(asking, &order, passed) {
+        return choice;
+    }
+    if let Some(choice) = first_cooled(asking, &order) {
+        return choice;
+    }
+    if let Some(wait) = wait(asking, &order) {
+        return wait;
+    }
+    first_too_small(asking, &order)
+        .or_else(|| last_resort(asking, &order))
+        .unwrap_or_else(|| Choice::Nothing { soonest_ms: soonest(asking, &order) })
+}
+
+/// The user's order, as a ring from the rotation's start (R14), with the unverified candidates
+/// behind the verified ones once one before them is quarantined (R3).
+pub(crate) fn order(view: &View) -> Vec<u32> {
+    let count = view.candidates.len();
+    let start = if count == 0 { 0 } else { view.start as usize % count };
+    let mut ring: Vec<u32> = (start..count).chain(0..start).map(|index| index as u32).collect();
+    let at = |index: &u32| view.candidates.get(*index as usize);
+    let first_out = ring.iter().position(|i| at(i).is_some_and(|c| c.quarantine.is_some()));
+    if let Some(tail) = first_out.and_then(|out| ring.get_mut(out + 1..)) {
+        tail.sort_by_key(|index| at(index).is_none_or(|candidate| !candidate.verified));
+    }
+    ring
+}
+
+fn first_runnable(asking: &Asking<'_>, order: &[u32], passed: &mut Vec<Passed>) -> Option<Choice> {
+    for &index in order {
+        let Some((candidate, state, past)) = asking.at(index) else { continue };
+        let reason = match past {
+            Past::Tried | Past::Cooled => Reason::Tried,
+            Past::Untried => match asking.standing(candidate, state) {
+                Standing::Runs(mode) => return Some(run(index, state, mode)),
+                Standing::TooSmall(_) => Reason::WindowTooSmall,
+                Standing::Out(reason) => reason,
+            },
+        };
+        passed.push(Passed { candidate: index, reason });
+    }
+    None
+}
+
+/// A candidate that this call cooled is taken up again once its time is over and nothing else
+/// can run.
+fn first_cooled(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
+    order.iter().find_map(|&index| {
+        let (candidate, state, past) = asking.at(index)?;
+        match (past, asking.standing(candidate, state)) {
+            (Past::Cooled, Standing::Runs(mode)) => Some(run(index, state, mode)),
+            _ => None,
+        }
+    })
+}
+
+fn first_too_small(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
+    order.iter().find_map(|&index| {
+        let (candidate, state, past) = asking.at(index)?;
+        match (past, asking.standing(candidate, state)) {
+            (Past::Untried, Standing::TooSmall(mode)) => Some(run(index, state, mode)),
+            _ => None,
+        }
+    })
+}
+
+fn last_resort(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
+    if !asking.queue.policy.retry_when_all_quarantined.is_on() {
+        return None;
+    }
+    order.iter().find_map(|&index| {
+        let (candidate, state, past) = asking.at(index)?;
+        let quarantine = state.quarantine?;
+        let free = past == Past::Untried
+            && candidate.presence == Presence::Present
+            && quarantine.parole != ParoleView::Running
+            && shared_obstacle(state).is_none()
+            && asking.window_fits(candidate);
+        free.then(|| run(index, state, Mode::LastResort))
+    })
+}
+
+fn run(candidate: u32, state: &CandidateView, mode: Mode) -> Choice {
+    match state.seat {
+        SeatView::Open | SeatView::Held => Choice::Run { candidate, mode },
+        SeatView::Free | SeatView::Asked | SeatView::Full { .. } | SeatView::Resting { .. } => {
+            Choice::Ask { candidate, mode }
+        }
+    }
+}
+
+/// R5 (1): the soonest moment, if it can come within what is left of `wait_max`; a rest is waited
+/// out in full.
+fn wait(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
+    let patience = asking.patience_ms;
+    let mut best: Option<(u64, WaitFor)> = None;
+    for &index in order {
+        let Some((candidate, state, past)) = asking.at(index) else { continue };
+        if !asking.may_return(candidate, past) {
+            continue;
+        }
+        let Some((ms, why)) = next_moment(state, past) else { continue };
+        let ms = match (ms, why) {
+            (Some(ms), WaitFor::Rest) => ms,
+            (Some(ms), WaitFor::Seat) if patience > 0 => ms.min(patience),
+            (Some(ms), _) if ms <= patience => ms,
+            // Not within reach by itself, but a release or a success may end it early.
+            (None, _) if patience > 0 => patience,
+            _ => continue,
+        };
+        if best.is_none_or(|(least, _)| ms < least) {
+            best = Some((ms, why));
+        }
+    }
+    best.map(|(ms, why)| Choice::Wait { ms: ms.max(1), why })
+}
+
+/// When the state of a candidate changes by itself; `None` inside: at an unknown moment.
+fn next_moment(state: &CandidateView, past: Past) -> Option<(Option<u64>, WaitFor)> {
+    if let Some(ms) = state.cooling_ms {
+        return Some((Some(ms), WaitFor::Cooldown));
+    }
+    if let Some(quarantine) = state.quarantine {
+        let parole = match quarantine.parole {
+            ParoleView::Never => None,
+            ParoleView::In(0) => return seat_moment(state),
+            ParoleView::In(ms) => Some(ms),
+            ParoleView::Running => return Some((None, WaitFor::Parole)),
+        };
+        // What this very call has just judged is not waited for.
+        return match (past, [parole, quarantine.ends_ms].into_iter().flatten().min()) {
+            (Past::Untried, Some(ms)) => Some((Some(ms), WaitFor::Parole)),
+            _ => None,
+        };
+    }
+    if state.stand_in {
+        return Some((None, WaitFor::StandIn));
+    }
+    if state.probing {
+        return Some((None, WaitFor::Probe));
+    }
+    seat_moment(state)
+}
+
+fn seat_moment(state: &CandidateView) -> Option<(Option<u64>, WaitFor)> {
+    match state.seat {
+        SeatView::Resting { ms } => Some((Some(ms), WaitFor::Rest)),
+        SeatView::Full { soonest_ms } => Some((soonest_ms, WaitFor::Seat)),
+        SeatView::Open | SeatView::Held | SeatView::Free | SeatView::Asked => None,
+    }
+}
+
+/// The soonest moment for `Retry-After` (R5 (3)), tried candidates included.
+fn soonest(asking: &Asking<'_>, order: &[u32]) -> Option<u64> {
+    order
+        .iter()
+        .filter_map(|&index| {
+            let (candidate, state, _) = asking.at(index)?;
+            if candidate.presence == Presence::Missing {
+                return None;
+            }
+            let quarantine = state.quarantine.and_then(|quarantine| {
+                let parole = match quarantine.parole {
+                    ParoleView::Never => None,
+                    ParoleView::In(ms) => Some(ms),
+                    ParoleView::Running => Some(0),
+                };
+                [parole, quarantine.ends_ms].into_iter().flatten().min()
+            });
+            match (state.quarantine, state.cooling_ms, state.seat) {
+                (Some(_), cooling, _) => quarantine.map(|ms| ms.max(cooling.unwrap_or(0))),
+                (None, Some(ms), _) | (None, None, SeatView::Resting { ms }) => Some(ms),
+                (None, None, SeatView::Full { soonest_ms }) => Some(soonest_ms.unwrap_or(0)),
+                (None, None, _) if state.stand_in || state.probing => Some(0),
+                (None, None, _) => None,
+            }
+        })
+        .min()
+}
+
+impl Asking<'_> {
+    fn at(&self, index: u32) -> Option<(&Candidate, &CandidateView, Past)> {
+        let index = index as usize;
+        let candidate = self.queue.candidates.get(index)?;
+        Some((candidate, self.view.candidates.get(index)?, *self.past.get(index)?))
+    }
+
+    fn standing(&self, candidate: &Candidate, state: &CandidateView) -> Standing {
+        if candidate.presence == Presence::Missing {
+            return Standing::Out(Reason::Missing);
+        }
+        if !self.window_fits(candidate) {
+            return Standing::Out(Reason::WindowTooSmall);
+        }
+        if let Some(quarantine) = state.quarantine {
+            match quarantine.parole {
+                ParoleView::Running => return Standing::Out(Reason::ParoleRunning),
+                ParoleView::Never | ParoleView::In(1..) => {
+                    return Standing::Out(Reason::Quarantined(quarantine.class));
+                }
+                ParoleView::In(0) => {}
+            }
+        }
+        if let Some(reason) = shared_obstacle(state) {
+            return Standing::Out(reason);
+        }
+        let mode = match (state.quarantine, state.untested) {
+            (Some(_), _) => Mode::Parole,
+            (None, true) => Mode::Probe,
+            (None, false) => Mode::Normal,
+        };
+        if self.surely_too_small(candidate) {
+            Standing::TooSmall(mode)
+        } else {
+            Standing::Runs(mode)
+        }
+    }
+
+    /// R15: the estimate is over 1.2 times the known window.
+    fn surely_too_small(&self, candidate: &Candidate) -> bool {
+        candidate
+            .window
+            .is_some_and(|window| u64::from(self.input_tokens) * 10 > u64::from(window) * 12)
+    }
+
+    fn window_fits(&self, candidate: &Candidate) -> bool {
+        self.window_above.is_none_or(|floor| candidate.window.is_some_and(|window| window > floor))
+    }
+
+    fn may_return(&self, candidate: &Candidate, past: Past) -> bool {
+        candidate.presence == Presence::Present
+            && past != Past::Tried
+            && self.window_fits(candidate)
+    }
+}
+
+fn shared_obstacle(state: &CandidateView) -> Option<Reason> {
+    if let Some(ms) = state.cooling_ms {
+        return Some(Reason::Cooling(ms));
+    }
+    if state.stand_in {
+        return Some(Reason::StandIn);
+    }
+    if state.probing {
+        return Some(Reason::Probing);
+    }
+    match state.seat {
+        SeatView::Full { .. } => Some(Reason::Full),
+        SeatView::Resting { ms } => Some(Reason::Resting(ms)),
+        SeatView::Open | SeatView::Held | SeatView::Free | SeatView::Asked => None,
+    }
+}
+
+/// How many other candidates could run now: they share what is left of a whole answer's time, and
+/// each keeps its one attempt (R8).
+pub(crate) fn untried_runnable(asking: &Asking<'_>, except: u32) -> u32 {
+    let count = (0..asking.queue.candidates.len() as u32)
+        .filter(|&index| index != except)
+        .filter_map(|index| asking.at(index))
+        .filter(|(candidate, state, past)| {
+            *past == Past::Untried && matches!(asking.standing(candidate, state), Standing::Runs(_))
+        })
+        .count();
+    count as u32
+}
+
+/// R9: `continue_text` messages on the n-th failover.
+pub(crate) fn continues(policy: &Policy, failovers: u32) -> u32 {
+    failovers.min(policy.continues_max)
+}

@@ -1,0 +1,279 @@
+//! How a call answers an admission: the half of [`Call`] that reads a view.
+
+use crate::attempt::Attempt;
+use crate::call::{
+    Again, Call, Decision, Delivery, Effect, History, LastWord, Output, Purpose, Report, Start,
+    State, Why, Wish,
+};
+use crate::choose::{self, Asking, Choice, Mode, Past};
+use crate::ids::AttemptId;
+use crate::policy::{Candidate, Clocks, Continuing, Presence};
+use crate::seats::Ticket;
+use crate::time::Now;
+use crate::view::View;
+
+impl Call {
+    /// Decides on a view. Called by [`crate::Engine::admit`] and by a replay.
+    pub(crate) fn decide(&mut self, now: Now, view: &View) -> Decision {
+        let started = *self.started.get_or_insert(now);
+        self.count_wait(now);
+        self.passed.clear();
+        let decision = self.decision(now, started, view);
+        self.recorder.admitted(now, view, &self.passed, decision);
+        self.carry_out(now, view, decision);
+        decision
+    }
+
+    /// Whether the next admission is for a retry that has to be paid from the route's budget.
+    pub(crate) const fn unpaid_retry(&self) -> bool {
+        matches!(self.state, State::Choosing(Wish::Again(Again { paid: false, .. })))
+    }
+
+    /// Takes the proof of the attempt that has just begun.
+    pub(crate) fn seat(&mut self, ticket: Ticket) {
+        if let State::Running(attempt) = &mut self.state {
+            attempt.ticket = Some(ticket);
+        }
+    }
+
+    fn count_wait(&mut self, now: Now) {
+        if let State::Waiting { since_ms, .. } = self.state {
+            self.waited_ms += now.mono_ms.saturating_sub(since_ms);
+        }
+    }
+
+    fn decision(&mut self, now: Now, started: Now, view: &View) -> Decision {
+        if self.deadline(started).is_some_and(|at| now.mono_ms >= at) {
+            return Decision::Exhausted(LastWord::Deadline);
+        }
+        if !self.spec.queue.policy.relay.is_on() {
+            return self.without_relay();
+        }
+        let wish = match self.state {
+            State::Choosing(wish) | State::Pausing { wish, .. } => wish,
+            State::Waiting { .. }
+            | State::AwaitingLease { .. }
+            | State::Running(_)
+            | State::Over => Wish::Next { delayed: true },
+        };
+        match wish {
+            Wish::Again(again) => self.again(view, again),
+            Wish::Next { delayed } => self.next(started, now, view, delayed),
+        }
+    }
+
+    /// R0: off means one try on the first candidate.
+    fn without_relay(&self) -> Decision {
+        let present = |candidate: &Candidate| candidate.presence == Presence::Present;
+        match self.spec.queue.candidates.iter().position(present) {
+            Some(index) => Decision::Go(self.start(index as u32, Mode::Normal, 0, false)),
+            None => Decision::Exhausted(LastWord::EmptyQueue),
+        }
+    }
+
+    fn again(&self, view: &View, again: Again) -> Decision {
+        let go = Decision::Go(self.start(
+            again.candidate,
+            again.mode,
+            choose::continues(&self.spec.queue.policy, self.said_continue()),
+            again.repair,
+        ));
+        let judge = Decision::Judge { candidate: again.candidate, verdict: again.verdict };
+        let Some(state) = view.candidates.get(again.candidate as usize) else { return judge };
+        if again.paid {
+            return if state.cooling_ms.is_some() { judge } else { go };
+        }
+        let others = choose::untried_runnable(&self.asking(view), again.candidate);
+        let room = self.spec.queue.policy.attempts_max.saturating_sub(self.attempts) > others;
+        match (state.single || state.cooling_ms.is_some() || !room, again.pause_ms) {
+            (true, _) => judge,
+            (false, 0) => go,
+            (false, ms) => Decision::Pause { ms, why: again.why },
+        }
+    }
+
+    fn next(&mut self, started: Now, now: Now, view: &View, delayed: bool) -> Decision {
+        if self.attempts >= self.spec.queue.policy.attempts_max {
+            return Decision::Exhausted(self.last_word(view, None));
+        }
+        let mut passed = core::mem::take(&mut self.passed);
+        let choice = choose::choose(&self.asking(view), &mut passed);
+        self.passed = passed;
+        match choice {
+            Choice::Run { candidate, mode } => self.run(view, candidate, mode, delayed),
+            Choice::Ask { candidate, .. } => Decision::Lease { candidate },
+            Choice::Wait { ms, why } => {
+                let left = self.deadline(started).map_or(u64::MAX, |at| at - now.mono_ms);
+                Decision::Wait { ms: ms.min(left), why }
+            }
+            Choice::Nothing { soonest_ms } => Decision::Exhausted(self.last_word(view, soonest_ms)),
+        }
+    }
+
+    fn run(&self, view: &View, candidate: u32, mode: Mode, delayed: bool) -> Decision {
+        let failover = self.last_candidate.is_some_and(|last| last != candidate);
+        let says = self.says_continue();
+        let continues = match (failover, says) {
+            (_, false) => 0,
+            (moved, true) => {
+                choose::continues(&self.spec.queue.policy, self.failovers + u32::from(moved))
+            }
+        };
+        let delay = self.spec.queue.policy.continue_delay_ms;
+        let single = view.candidates.get(candidate as usize).is_some_and(|state| state.single);
+        let hurried = single || matches!(mode, Mode::Parole | Mode::LastResort);
+        if failover && says && delay > 0 && !delayed && !hurried {
+            return Decision::Pause { ms: delay, why: Why::ContinueDelay };
+        }
+        Decision::Go(self.start(candidate, mode, continues, false))
+    }
+
+    /// R9. An internal call never says it.
+    fn says_continue(&self) -> bool {
+        let allowed = match self.spec.queue.policy.continuing {
+            Continuing::Always => true,
+            Continuing::Auto => self.spec.history == History::Ongoing,
+            Continuing::Never => false,
+        };
+        allowed && self.spec.purpose == Purpose::Main
+    }
+
+    fn said_continue(&self) -> u32 {
+        if self.says_continue() { self.failovers } else { 0 }
+    }
+
+    fn start(&self, candidate: u32, mode: Mode, continues: u32, repair: bool) -> Start {
+        Start { attempt: AttemptId(self.attempts + 1), candidate, leg: 1, continues, mode, repair }
+    }
+
+    /// R45.
+    fn last_word(&self, view: &View, soonest_ms: Option<u64>) -> LastWord {
+        let present = |candidate: &Candidate| candidate.presence == Presence::Present;
+        if !self.spec.queue.candidates.iter().any(present) {
+            return LastWord::EmptyQueue;
+        }
+        if let Some(attempt) = self.overflow {
+            return LastWord::Overflow(attempt);
+        }
+        let tried = self.past.iter().filter(|past| **past != Past::Untried).count();
+        let nobody_else = soonest_ms.is_none() && !view.candidates.is_empty();
+        match (self.first_refusal, soonest_ms) {
+            (Some(attempt), _) if self.refusals as usize == tried && nobody_else => {
+                LastWord::AsItCame(attempt)
+            }
+            (_, Some(ms)) => LastWord::ComeBack(ms),
+            (_, None) => LastWord::DoNotRetry,
+        }
+    }
+
+    fn carry_out(&mut self, now: Now, view: &View, decision: Decision) {
+        match decision {
+            Decision::Go(start) => self.begin(now, view, start),
+            Decision::Lease { .. } => {
+                let patience = self.spec.queue.policy.wait_max_ms.max(1);
+                self.state = State::AwaitingLease { until_ms: now.mono_ms + patience };
+            }
+            Decision::Pause { ms, why } => {
+                let wish = match self.state {
+                    State::Choosing(Wish::Again(again))
+                    | State::Pausing { wish: Wish::Again(again), .. } => {
+                        Wish::Again(Again { paid: true, ..again })
+                    }
+                    _ => Wish::Next { delayed: true },
+                };
+                self.state = State::Pausing { until_ms: now.mono_ms + ms, why, wish };
+            }
+            Decision::Wait { ms, why } => {
+                let until_ms = now.mono_ms.saturating_add(ms);
+                self.state = State::Waiting { since_ms: now.mono_ms, until_ms, why };
+            }
+            Decision::Judge { .. } => self.judge_wish(),
+            Decision::Exhausted(word) => self.refuse(word),
+        }
+    }
+
+    fn judge_wish(&mut self) {
+        let (State::Choosing(Wish::Again(again)) | State::Pausing { wish: Wish::Again(again), .. }) =
+            self.state
+        else {
+            return;
+        };
+        self.reports.push(Report::Judged {
+            attempt: again.attempt,
+            candidate: again.candidate,
+            verdict: again.verdict,
+            class: again.class,
+            retry_of: again.mode,
+        });
+        self.leave(again.attempt, again.candidate, again.verdict, again.then);
+    }
+
+    fn begin(&mut self, now: Now, view: &View, start: Start) {
+        let Some(candidate) = self.candidate(start.candidate).copied() else { return };
+        let moved = self.last_candidate != Some(start.candidate);
+        if moved {
+            self.failovers += u32::from(self.last_candidate.is_some());
+            self.retries = 0;
+            self.repaired = false;
+            self.last_candidate = Some(start.candidate);
+        }
+        self.repaired |= start.repair;
+        self.attempts += 1;
+        let clocks = self.clocks(&candidate, start.mode);
+        let mut attempt = Attempt::new(start.attempt, start.candidate, start.mode, now, clocks);
+        if self.spec.delivery == Delivery::Whole {
+            attempt = attempt.whole(self.share(now, view, start.candidate));
+        }
+        self.state = State::Running(attempt);
+        self.outputs.push_back(Output::Effect(Effect::Start(start)));
+    }
+
+    fn clocks(&self, candidate: &Candidate, mode: Mode) -> Clocks {
+        match mode {
+            Mode::Parole => {
+                let most = self.spec.queue.policy.parole_idle_ms;
+                let idle_ms = match candidate.clocks.idle_ms {
+                    0 => most,
+                    ms => ms.min(most),
+                };
+                Clocks { idle_ms, first_byte_ms: 0, ..candidate.clocks }
+            }
+            Mode::Normal | Mode::Probe | Mode::LastResort => candidate.clocks,
+        }
+    }
+
+    /// A whole answer cannot be kept alive, so that the candidates share what is left of the
+    /// deadline; the last one may use it up.
+    fn share(&self, now: Now, view: &View, candidate: u32) -> Option<u64> {
+        let deadline = self.deadline(self.started?)?;
+        let others = u64::from(choose::untried_runnable(&self.asking(view), candidate));
+        let left = deadline.saturating_sub(now.mono_ms);
+        (others > 0).then(|| now.mono_ms + left / (others + 1))
+    }
+
+    pub(crate) fn deadline(&self, started: Now) -> Option<u64> {
+        self.spec.deadline_ms.map(|ms| started.mono_ms.saturating_add(ms))
+    }
+
+    fn asking<'a>(&'a self, view: &'a View) -> Asking<'a> {
+        Asking {
+            queue: &self.spec.queue,
+            view,
+            past: &self.past,
+            input_tokens: self.spec.input_tokens,
+            window_above: self.window_above,
+            patience_ms: self.spec.queue.policy.wait_max_ms.saturating_sub(self.waited_ms),
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, word: LastWord) {
+        self.outputs.push_back(Output::Effect(Effect::Refuse(word)));
+        self.finish();
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.state = State::Over;
+        self.reports.push(Report::Over);
+        self.outputs.push_back(Output::Settle);
+    }
+}

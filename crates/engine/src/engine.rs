@@ -1,0 +1,421 @@
+//! The shared half of the decisions: what every call may know of every other. One value behind one
+//! lock; nothing here waits, and nothing is written out under it.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use crate::call::{Call, Decision, Purpose, Seating, Start};
+use crate::choose::{Mode, Reason};
+use crate::fact::{Fact, LiftedBy, Notice, Place, Want};
+use crate::ids::{CallId, LeaseId, RouteId, SessionId};
+use crate::policy::{Candidate, Policy};
+use crate::seats::{Holder, Row, Ticket};
+use crate::shared::{
+    BUDGET_CALL, BUDGET_FULL, BUDGET_RETRY, Probe, Quarantined, Route, Running, Session,
+};
+use crate::time::{Day, Now};
+use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, View};
+
+/// Quarantines, cooldowns, seats, budgets and tallies.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) day: Day,
+    pub(crate) routes: BTreeMap<RouteId, Route>,
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    pub(crate) waiters: Vec<Waiter>,
+    pub(crate) notices: VecDeque<Notice>,
+    leases: u64,
+    arrivals: u64,
+    sessions_max: usize,
+}
+
+/// A call that waits, in the order of arrival (R5).
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    pub(crate) arrival: u64,
+    pub(crate) call: CallId,
+    pub(crate) routes: Vec<RouteId>,
+}
+
+/// The most sessions that are remembered; the longest unseen are forgotten beyond it.
+const SESSIONS_MAX: usize = 100_000;
+
+impl Engine {
+    /// An engine that knows nothing yet.
+    #[must_use]
+    pub const fn new(day: Day) -> Self {
+        Self {
+            day,
+            routes: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            waiters: Vec::new(),
+            notices: VecDeque::new(),
+            leases: 0,
+            arrivals: 0,
+            sessions_max: SESSIONS_MAX,
+        }
+    }
+
+    /// Remembers at most `most` sessions.
+    #[must_use]
+    pub const fn with_sessions_max(mut self, most: usize) -> Self {
+        self.sessions_max = most;
+        self
+    }
+
+    /// Shows the shared state to a call and carries out what it decides. Answers
+    /// [`crate::Output::Admit`].
+    pub fn admit(&mut self, now: Now, call: &mut Call) -> Decision {
+        self.settle(now, call);
+        let arrival = self.forget_waiter(call.spec.id);
+        self.touch(now, call.spec.session);
+        let view = self.view(now, call, arrival.unwrap_or(u64::MAX));
+        let retry = call.unpaid_retry();
+        let before = call.last_candidate;
+        let decision = call.decide(now, &view);
+        match decision {
+            Decision::Go(start) => {
+                if retry {
+                    self.pay_retry(call, start.candidate);
+                } else {
+                    self.first_attempt(call, before, start);
+                }
+                self.begin(now, call, start);
+            }
+            Decision::Pause { .. } => {
+                if let Some(candidate) = before.filter(|_| retry) {
+                    self.pay_retry(call, candidate);
+                }
+            }
+            Decision::Lease { candidate } => self.ask(now, call, candidate, arrival),
+            Decision::Wait { .. } => {
+                let routes = call.spec.queue.candidates.iter().map(|c| c.route).collect();
+                self.enlist(call.spec.id, routes, arrival);
+            }
+            Decision::Judge { .. } | Decision::Exhausted(_) => {}
+        }
+        decision
+    }
+
+    /// The answer to a [`Want`].
+    pub fn answer(&mut self, lease: LeaseId, route: RouteId, grant: Grant) {
+        let granted = grant == Grant::Granted;
+        let state = self.routes.entry(route).or_default();
+        let Some(holder) = state.seats.answer(lease, granted) else { return };
+        if granted && state.seats.holds(holder) {
+            self.notices.push_back(Notice::Fact(Fact::Seated { route, holder }));
+        }
+        self.wake(route);
+    }
+
+    /// What there is to tell, oldest first.
+    pub fn poll_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// The day as the engine knows it.
+    #[must_use]
+    pub const fn day(&self) -> Day {
+        self.day
+    }
+
+    /// What a call sees. It changes nothing but what time itself has changed.
+    fn view(&mut self, now: Now, call: &Call, arrival: u64) -> View {
+        let spec = &call.spec;
+        self.expire(now, spec.session);
+        for candidate in &spec.queue.candidates {
+            self.routes.entry(candidate.route).or_default().warm_up(now);
+        }
+        let candidates = spec
+            .queue
+            .candidates
+            .iter()
+            .map(|candidate| self.candidate_view(now, call, candidate, arrival))
+            .collect();
+        let session = self.sessions.get(&spec.session);
+        let rotate_after = match spec.purpose {
+            Purpose::Main => spec.queue.policy.rotate_after,
+            Purpose::Internal => 0,
+        };
+        let start = session.map_or(0, |session| session.rotation(spec.queue.id, rotate_after));
+        View { candidates, start }
+    }
+
+    fn candidate_view(
+        &self,
+        now: Now,
+        call: &Call,
+        candidate: &Candidate,
+        arrival: u64,
+    ) -> CandidateView {
+        let (spec, route_id) = (&call.spec, candidate.route);
+        let policy = &spec.queue.policy;
+        let (Some(route), Some(session)) =
+            (self.routes.get(&route_id), self.sessions.get(&spec.session))
+        else {
+            return CandidateView::FRESH;
+        };
+        let key = (spec.queue.id, route_id);
+        let quarantine =
+            session.quarantined.get(&key).map(|out| quarantine_view(now, policy, out, spec.id));
+        let ahead = self.ahead(route_id, spec.id, arrival);
+        let lone = route.probe == Probe::Needed;
+        CandidateView {
+            quarantine,
+            verified: session.verified.contains(&key),
+            cooling_ms: route.cooling.map(|cooling| now.until(cooling.until)),
+            stand_in: route.cooled_until.is_some_and(|over| session.stands_in(route_id, over)),
+            probing: match route.probe {
+                Probe::Running(other) => other != spec.id,
+                Probe::Needed => ahead > 0,
+                Probe::Unneeded => false,
+            },
+            untested: lone,
+            seat: self.seat_view(now, call, candidate, route, ahead),
+            single: route.single(writes_to(call), now, policy.judged_memory_ms),
+        }
+    }
+
+    fn seat_view(
+        &self,
+        now: Now,
+        call: &Call,
+        candidate: &Candidate,
+        route: &Route,
+        ahead: u32,
+    ) -> SeatView {
+        let seat = match row(call, candidate) {
+            None => SeatView::Open,
+            Some(row) => route.seats.view(now, self.holder(call, candidate.route), row, ahead),
+        };
+        let crowded = candidate.max_in_flight.is_some_and(|most| route.in_flight + ahead >= most);
+        match seat {
+            SeatView::Open | SeatView::Held | SeatView::Free if crowded => {
+                SeatView::Full { soonest_ms: None }
+            }
+            other => other,
+        }
+    }
+
+    /// R5: how many calls that came earlier wait for this route.
+    fn ahead(&self, route: RouteId, call: CallId, arrival: u64) -> u32 {
+        let earlier = self.waiters.iter().filter(|waiter| {
+            waiter.arrival < arrival && waiter.call != call && waiter.routes.contains(&route)
+        });
+        earlier.count() as u32
+    }
+
+    /// R47: an internal call may use its session's seat, but takes none in its name.
+    pub(crate) fn holder(&self, call: &Call, route: RouteId) -> Holder {
+        let session = Holder::Session(call.spec.session);
+        let own = match (call.spec.purpose, call.spec.seating) {
+            (Purpose::Main, Seating::Session) => true,
+            (Purpose::Internal, Seating::Session) => {
+                self.routes.get(&route).is_some_and(|route| route.seats.holds(session))
+            }
+            (Purpose::Main | Purpose::Internal, Seating::Call) => false,
+        };
+        if own { session } else { Holder::Call(call.spec.id) }
+    }
+
+    fn begin(&mut self, now: Now, call: &mut Call, start: Start) {
+        let Some(candidate) = call.candidate(start.candidate).copied() else { return };
+        let holder = row(call, &candidate).map(|_| self.holder(call, candidate.route));
+        let (id, spec) = (call.spec.id, call.spec.clone());
+        let route = self.routes.entry(candidate.route).or_default();
+        route.in_flight += 1;
+        route.seats.start(holder);
+        if start.mode == Mode::Probe {
+            route.probe = Probe::Running(id);
+        }
+        let place = Place { session: spec.session, queue: spec.queue.id, route: candidate.route };
+        let session = self.sessions.entry(spec.session).or_default();
+        session.running.push(Running {
+            call: id,
+            attempt: start.attempt,
+            route: candidate.route,
+            began: now,
+            main: spec.purpose == Purpose::Main,
+            instead_of: cooled_routes(call),
+        });
+        if matches!(start.mode, Mode::Parole | Mode::LastResort)
+            && let Some(out) = session.quarantined.get_mut(&(place.queue, place.route))
+        {
+            if start.mode == Mode::Parole {
+                out.trial = Some(id);
+            }
+            let trial = Fact::OnTrial { place, call: id, mode: start.mode };
+            self.notices.push_back(Notice::Fact(trial));
+        }
+        call.seat(Ticket {
+            call: id,
+            attempt: start.attempt,
+            route: candidate.route,
+            began: now,
+            mode: start.mode,
+            holder,
+        });
+    }
+
+    fn first_attempt(&mut self, call: &Call, before: Option<u32>, start: Start) {
+        let Some(candidate) = call.candidate(start.candidate) else { return };
+        let to = candidate.route;
+        if before == Some(start.candidate) {
+            return;
+        }
+        let route = self.routes.entry(to).or_default();
+        route.budget = (route.budget + BUDGET_CALL).min(BUDGET_FULL);
+        if let Some(from) = before.and_then(|index| call.candidate(index)) {
+            let moved = Fact::FailedOver { call: call.spec.id, from: from.route, to };
+            self.notices.push_back(Notice::Fact(moved));
+        }
+    }
+
+    fn pay_retry(&mut self, call: &Call, candidate: u32) {
+        if let Some(candidate) = call.candidate(candidate) {
+            let route = self.routes.entry(candidate.route).or_default();
+            route.budget = route.budget.saturating_sub(BUDGET_RETRY);
+        }
+    }
+
+    fn ask(&mut self, now: Now, call: &Call, candidate: u32, arrival: Option<u64>) {
+        let Some(candidate) = call.candidate(candidate).copied() else { return };
+        let Some(row) = row(call, &candidate) else { return };
+        let holder = self.holder(call, candidate.route);
+        self.enlist(call.spec.id, alloc::vec![candidate.route], arrival);
+        let route = self.routes.entry(candidate.route).or_default();
+        let seat = route.seats.view(now, holder, row, 0);
+        match seat {
+            SeatView::Asked => route.seats.want_again(holder),
+            SeatView::Open | SeatView::Held | SeatView::Resting { .. } => {}
+            SeatView::Free | SeatView::Full { .. } => {
+                self.leases += 1;
+                let lease = LeaseId(self.leases);
+                if let Some(back) = route.seats.ask(now, holder, lease, row) {
+                    let holder = back.holder;
+                    let fact = Fact::Unseated { route: candidate.route, holder, rest_ms: 0 };
+                    self.notices.push_back(Notice::Fact(fact));
+                }
+                let want = Want { lease, route: candidate.route, holder, cap: row.cap };
+                self.notices.push_back(Notice::Want(want));
+            }
+        }
+    }
+
+    fn enlist(&mut self, call: CallId, routes: Vec<RouteId>, arrival: Option<u64>) {
+        let arrival = arrival.unwrap_or_else(|| {
+            self.arrivals += 1;
+            self.arrivals
+        });
+        let place = self.waiters.partition_point(|waiter| waiter.arrival < arrival);
+        self.waiters.insert(place, Waiter { arrival, call, routes });
+    }
+
+    pub(crate) fn forget_waiter(&mut self, call: CallId) -> Option<u64> {
+        let index = self.waiters.iter().position(|waiter| waiter.call == call)?;
+        Some(self.waiters.remove(index).arrival)
+    }
+
+    /// Wakes whoever waits for a route, first come first served.
+    pub(crate) fn wake(&mut self, route: RouteId) {
+        for waiter in self.waiters.iter().filter(|waiter| waiter.routes.contains(&route)) {
+            self.notices.push_back(Notice::Wake(waiter.call));
+        }
+    }
+
+    fn touch(&mut self, now: Now, session: SessionId) {
+        if self.sessions.len() >= self.sessions_max && !self.sessions.contains_key(&session) {
+            self.forget_longest_unseen();
+        }
+        self.sessions.entry(session).or_default().seen = now;
+    }
+
+    /// A tenth goes at once, so that a flood of sessions costs a scan only now and then.
+    fn forget_longest_unseen(&mut self) {
+        let idle = self.sessions.iter().filter(|(_, session)| session.running.is_empty());
+        let mut unseen: Vec<(bool, u64, SessionId)> =
+            idle.map(|(id, session)| (!session.is_blank(), session.seen.mono_ms, *id)).collect();
+        unseen.sort_unstable();
+        for (_, _, id) in unseen.into_iter().take(self.sessions_max / 10 + 1) {
+            self.sessions.remove(&id);
+        }
+    }
+
+    /// A quarantine whose own reset has come is gone, and nothing brings it back (R17).
+    pub(crate) fn expire(&mut self, now: Now, session: SessionId) {
+        let Some(state) = self.sessions.get_mut(&session) else { return };
+        let over = |out: &Quarantined| out.facts.until_ms.is_some_and(|at| now.wall_ms >= at);
+        let gone: Vec<_> =
+            state.quarantined.iter().filter(|(_, out)| over(out)).map(|(key, _)| *key).collect();
+        for (queue, route) in gone {
+            state.quarantined.remove(&(queue, route));
+            let place = Place { session, queue, route };
+            self.notices.push_back(Notice::Fact(Fact::Lifted { place, by: LiftedBy::Reset }));
+        }
+    }
+
+    pub(crate) fn write_session(&mut self, now: Now, id: SessionId) -> &mut Session {
+        let session = self.sessions.entry(id).or_default();
+        session.seen = now;
+        session
+    }
+}
+
+/// The answer to a wish for a seat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grant {
+    /// The seat is the holder's.
+    Granted,
+    /// Somebody else was faster.
+    Refused,
+}
+
+impl CandidateView {
+    /// A candidate that nothing is known about.
+    pub const FRESH: Self = Self {
+        quarantine: None,
+        verified: false,
+        cooling_ms: None,
+        stand_in: false,
+        probing: false,
+        untested: false,
+        seat: SeatView::Open,
+        single: false,
+    };
+}
+
+fn quarantine_view(now: Now, policy: &Policy, out: &Quarantined, call: CallId) -> QuarantineView {
+    let parole = match (out.facts.parole_ms, out.trial) {
+        (_, Some(other)) if other != call => ParoleView::Running,
+        (Some(at), _) if policy.parole_after_ms > 0 => {
+            // A clock that was set back does not prolong it.
+            ParoleView::In(at.saturating_sub(now.wall_ms).min(policy.parole_max_ms))
+        }
+        (Some(_) | None, _) => ParoleView::Never,
+    };
+    let ends_ms = out.facts.until_ms.map(|at| at.saturating_sub(now.wall_ms));
+    QuarantineView { class: out.facts.class, parole, ends_ms }
+}
+
+/// Where a call writes what it learns (R47).
+pub(crate) fn writes_to(call: &Call) -> SessionId {
+    match call.spec.purpose {
+        Purpose::Main => call.spec.session,
+        Purpose::Internal => SessionId::BACKGROUND,
+    }
+}
+
+fn row(call: &Call, candidate: &Candidate) -> Option<Row> {
+    let policy = &call.spec.queue.policy;
+    candidate.max_sessions.map(|cap| Row {
+        queue: call.spec.queue.id,
+        cap,
+        idle_ms: policy.lease_idle_ms,
+        rest_ms: policy.rest_ms,
+    })
+}
+
+fn cooled_routes(call: &Call) -> Vec<RouteId> {
+    let cooled = call.passed.iter().filter(|p| matches!(p.reason, Reason::Cooling(_)));
+    cooled.filter_map(|p| call.candidate(p.candidate)).map(|candidate| candidate.route).collect()
+}

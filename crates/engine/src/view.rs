@@ -1,0 +1,81 @@
+//! What one call sees of the shared state at one admission. A view is all that a choice reads, so
+//! a recorded view is all that a replay needs. Spans count from the admission, in milliseconds.
+
+use alloc::vec::Vec;
+
+use crate::class::Class;
+
+/// The shared state as it concerns one call of one session in one queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct View {
+    /// One for each candidate of the queue, in the user's order.
+    pub candidates: Vec<CandidateView>,
+    /// Where the ring begins after repeated truncation (R14).
+    pub start: u32,
+}
+
+/// One candidate's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CandidateView {
+    /// Out for the day in this session and queue (R17).
+    pub quarantine: Option<QuarantineView>,
+    /// Produced output today here, and has not failed since.
+    pub verified: bool,
+    /// Passed over for everybody for this long (R21).
+    pub cooling_ms: Option<u64>,
+    /// The limit is over, but this session's own run that passed it over has not ended (R22).
+    pub stand_in: bool,
+    /// The cooldown is over and somebody else is trying it alone (R22).
+    pub probing: bool,
+    /// The cooldown is over and nobody has tried it since: whoever goes, goes alone.
+    pub untested: bool,
+    /// Whether there is room (R24 to R27).
+    pub seat: SeatView,
+    /// One attempt, without retry or delay (R8).
+    pub single: bool,
+}
+
+/// A quarantine as a choice reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QuarantineView {
+    /// Why.
+    pub class: Class,
+    /// When one live call may try again (R18).
+    pub parole: ParoleView,
+    /// Until its own reset, where that comes before the day's end.
+    pub ends_ms: Option<u64>,
+}
+
+/// Where the parole of a quarantined candidate stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParoleView {
+    /// It has to sit it out.
+    Never,
+    /// Due in this many milliseconds; 0: now.
+    In(u64),
+    /// Another call is trying it.
+    Running,
+}
+
+/// Whether a candidate has room for this call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SeatView {
+    /// No cap.
+    Open,
+    /// The session holds a seat.
+    Held,
+    /// A seat can be asked for.
+    Free,
+    /// The session has asked; the answer is not there yet.
+    Asked,
+    /// All seats are taken.
+    Full {
+        /// When an idle one may be taken back (R26), where that is known.
+        soonest_ms: Option<u64>,
+    },
+    /// A seat has just been given back (R27).
+    Resting {
+        /// For how long still.
+        ms: u64,
+    },
+}
