@@ -20,6 +20,8 @@ pub(crate) trait Prompter {
     /// The models to list.
     fn models(&self) -> Vec<String>;
     fn log(&self) -> &watch::Sender<Log>;
+    /// How many requests the log holds.
+    fn requests_max(&self) -> usize;
 }
 
 /// What becomes of a connection.
@@ -47,7 +49,8 @@ where
         Err(ReadError::Unreadable) => return Next::Reset,
     };
     let endpoint = Endpoint::of(&head.path);
-    let entry = Entry::open(prompter.log(), seen(&head, endpoint, connection));
+    let entry =
+        Entry::open(prompter.log(), seen(&head, endpoint, connection), prompter.requests_max());
     if let Some(act) = prompter.act_at_head(endpoint) {
         entry.amend(|seen| seen.act = Some(act));
         entry.close(How::Broken);

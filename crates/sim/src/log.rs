@@ -10,8 +10,10 @@ use crate::request::Endpoint;
 /// Everything so far. A copy is cheap: bodies are shared.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// The requests in the order of their heads.
+    /// The requests in the order of their heads, without the forgotten ones.
     pub requests: Vec<Seen>,
+    /// Requests that came before those and were forgotten.
+    pub forgotten: usize,
     /// Connections that are open now.
     pub connections_open: usize,
     /// Connections ever opened.
@@ -73,7 +75,7 @@ pub enum How {
     Whole,
     /// The script closed or reset the connection.
     Broken,
-    /// The client closed the connection before the response was written.
+    /// The client closed the connection, or just its own direction, before the response was written.
     ClientGone,
     /// The request was no HTTP/1.1 that can be answered.
     Unreadable,
@@ -82,6 +84,17 @@ pub enum How {
 }
 
 impl Log {
+    /// Forgets all but the last requests; those that are still open will not be heard of again.
+    pub(crate) fn keep(&mut self, requests_max: usize) {
+        let excess = self.requests.len().saturating_sub(requests_max);
+        self.requests.drain(..excess);
+        self.forgotten += excess;
+    }
+
+    fn seen(&mut self, number: usize) -> Option<&mut Seen> {
+        self.requests.get_mut(number.checked_sub(self.forgotten)?)
+    }
+
     /// Requests for answers alone, without model lists and token counts.
     pub fn calls(&self) -> impl Iterator<Item = &Seen> {
         self.requests.iter().filter(|seen| seen.endpoint.is_call())
@@ -122,12 +135,17 @@ pub(crate) struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     /// `seen` gets its number from the log.
-    pub(crate) fn open(log: &'a watch::Sender<Log>, mut seen: Seen) -> Entry<'a> {
+    pub(crate) fn open(
+        log: &'a watch::Sender<Log>,
+        mut seen: Seen,
+        requests_max: usize,
+    ) -> Entry<'a> {
         let mut number = 0;
         log.send_modify(|log| {
-            number = log.requests.len();
+            number = log.forgotten + log.requests.len();
             seen.number = number;
             log.requests.push(seen);
+            log.keep(requests_max);
             log.in_flight += 1;
             log.in_flight_max = log.in_flight_max.max(log.in_flight);
         });
@@ -140,7 +158,7 @@ impl<'a> Entry<'a> {
 
     pub(crate) fn amend(&self, change: impl FnOnce(&mut Seen)) {
         self.log.send_modify(|log| {
-            if let Some(seen) = log.requests.get_mut(self.number) {
+            if let Some(seen) = log.seen(self.number) {
                 change(seen);
             }
         });
@@ -156,7 +174,7 @@ impl Drop for Entry<'_> {
         let end = End { at: now(), how: self.how };
         self.log.send_modify(|log| {
             log.in_flight = log.in_flight.saturating_sub(1);
-            if let Some(seen) = log.requests.get_mut(self.number) {
+            if let Some(seen) = log.seen(self.number) {
                 seen.end = Some(end);
             }
         });

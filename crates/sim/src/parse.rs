@@ -400,6 +400,7 @@ fn fault(word: &Word<'_>) -> Result<Fault, ParseError> {
         }
         "endless" => word.bare().map(|()| Fault::Endless)?,
         "wrong-length" => Fault::WrongLength { by: word.number()? },
+        name if name.parse::<u16>().is_ok() => return Err(word.clash()),
         name if WORDS.iter().any(|(word, _, _)| *word == name) => return Err(word.clash()),
         name => return Err(ParseError::UnknownWord { word: name.to_owned() }),
     })

@@ -37,6 +37,7 @@ struct Scripts {
     by_model: Vec<(String, Cursor)>,
     by_endpoint: Vec<(Endpoint, Cursor)>,
     models: Vec<String>,
+    requests_max: usize,
 }
 
 impl Default for Upstream {
@@ -55,6 +56,7 @@ impl Upstream {
             by_model: Vec::new(),
             by_endpoint: vec![(Endpoint::Other, Cursor::new(Script::always(Status::new(404))))],
             models: Vec::new(),
+            requests_max: usize::MAX,
         };
         let shared = Shared { scripts: Mutex::new(scripts), log: watch::Sender::default() };
         Upstream { shared: Arc::new(shared) }
@@ -104,17 +106,20 @@ impl Upstream {
         }
     }
 
-    /// Forgets the requests that have ended when none is open; counts of connections stay. Numbers,
-    /// and so the ids in answers, begin anew. While a request is open nothing is forgotten.
+    /// Forgets all requests so far, and the most that there were at once. Numbers go on; what
+    /// becomes of requests that are still open is told by the counts alone.
     pub fn forget(&self) {
-        self.shared.log.send_if_modified(|log| {
-            let idle = log.in_flight == 0;
-            if idle {
-                log.requests.clear();
-                log.in_flight_max = 0;
-            }
-            idle
+        self.shared.log.send_modify(|log| {
+            log.keep(0);
+            log.in_flight_max = log.in_flight;
         });
+    }
+
+    /// From now on the log holds the last so many requests, for upstreams that run long; by default
+    /// it holds all.
+    pub fn keep(&self, requests_max: usize) {
+        self.scripts().requests_max = requests_max;
+        self.shared.log.send_modify(|log| log.keep(requests_max));
     }
 
     /// A listener on a free port of the loopback address, and that address.
@@ -250,5 +255,9 @@ impl Prompter for Shared {
 
     fn log(&self) -> &watch::Sender<Log> {
         &self.log
+    }
+
+    fn requests_max(&self) -> usize {
+        self.scripts().requests_max
     }
 }
