@@ -311,7 +311,6 @@ pub(crate) enum Report {
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) attempt: AttemptId,
-    pub(crate) candidate: u32,
     pub(crate) ticket: Option<Ticket>,
     pub(crate) verdict: Verdict,
     pub(crate) class: Option<Class>,

@@ -179,7 +179,12 @@ impl Call {
                     | State::Pausing { wish: Wish::Again(again), .. } => {
                         Wish::Again(Again { paid: true, ..again })
                     }
-                    _ => Wish::Next { delayed: true },
+                    State::Choosing(Wish::Next { .. })
+                    | State::Pausing { wish: Wish::Next { .. }, .. }
+                    | State::Waiting { .. }
+                    | State::AwaitingLease { .. }
+                    | State::Running(_)
+                    | State::Over => Wish::Next { delayed: true },
                 };
                 self.state = State::Pausing { until_ms: now.mono_ms + ms, why, wish };
             }

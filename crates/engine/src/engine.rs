@@ -193,7 +193,12 @@ impl Engine {
             SeatView::Open | SeatView::Held | SeatView::Free if crowded => {
                 SeatView::Full { soonest_ms: None }
             }
-            other => other,
+            SeatView::Open
+            | SeatView::Held
+            | SeatView::Free
+            | SeatView::Asked
+            | SeatView::Full { .. }
+            | SeatView::Resting { .. } => seat,
         }
     }
 
@@ -248,7 +253,6 @@ impl Engine {
             self.notices.push_back(Notice::Fact(trial));
         }
         call.seat(Ticket {
-            call: id,
             attempt: start.attempt,
             route: candidate.route,
             began: now,

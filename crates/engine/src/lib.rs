@@ -42,6 +42,7 @@ mod seats;
 mod seed;
 mod settle;
 mod shared;
+mod status;
 mod time;
 pub mod trace;
 mod view;
@@ -63,6 +64,7 @@ pub use policy::{
 pub use seats::{Holder, Ticket};
 pub use settle::Release;
 pub use shared::{Speed, Tally};
+pub use status::{RouteStatus, SessionStatus};
 pub use time::{Day, Now};
 pub use trace::Trace;
 pub use view::{CandidateView, ParoleView, QuarantineView, SeatView, View};

@@ -479,7 +479,6 @@ impl Call {
             attempt.first_token_ms.map_or(0, |first| now.mono_ms.saturating_sub(first));
         self.reports.push(Report::Ended(Ended {
             attempt: attempt.id,
-            candidate: attempt.candidate,
             ticket: attempt.ticket,
             verdict,
             class,

@@ -23,7 +23,6 @@ pub enum Holder {
 #[must_use]
 #[derive(Debug)]
 pub struct Ticket {
-    pub(crate) call: CallId,
     pub(crate) attempt: AttemptId,
     pub(crate) route: RouteId,
     pub(crate) began: Now,

@@ -12,7 +12,7 @@ use crate::fact::{Fact, LiftedBy, Notice, Place, Quarantine};
 use crate::ids::{AttemptId, QueueId, RouteId, SessionId};
 use crate::judge::Verdict;
 use crate::seats::{GivenBack, Holder};
-use crate::shared::{Probe, Quarantined, Running, Speed, Tally};
+use crate::shared::{Probe, Quarantined, Running, Tally};
 use crate::time::{Day, Now};
 
 /// What is let go by hand (R19).
@@ -229,10 +229,12 @@ impl Engine {
         }
     }
 
-    fn end_trial(&mut self, call: &Call, route_id: RouteId) {
+    /// Whether a lone run of this call was ended, so that another may begin.
+    fn end_trial(&mut self, call: &Call, route_id: RouteId) -> bool {
         let id = call.spec.id;
         let route = self.routes.entry(route_id).or_default();
-        if route.probe == Probe::Running(id) {
+        let mut ended = route.probe == Probe::Running(id);
+        if ended {
             route.probe = Probe::Needed;
         }
         if let Some(session) = self.sessions.get_mut(&call.spec.session)
@@ -240,7 +242,9 @@ impl Engine {
             && out.trial == Some(id)
         {
             out.trial = None;
+            ended = true;
         }
+        ended
     }
 
     /// R22: at the first output of the lone call the others follow.
@@ -260,7 +264,9 @@ impl Engine {
         self.forget_waiter(id);
         for candidate in &call.spec.queue.candidates {
             let route_id = candidate.route;
-            self.end_trial(call, route_id);
+            if self.end_trial(call, route_id) {
+                self.wake(route_id);
+            }
             let own = match (call.spec.purpose, call.spec.seating) {
                 (Purpose::Main, Seating::Session) => Holder::Session(call.spec.session),
                 (Purpose::Internal, _) | (_, Seating::Call) => Holder::Call(id),
@@ -269,7 +275,6 @@ impl Engine {
             route.seats.unwant(own);
             let back = route.seats.give_back_call(now, id);
             self.gave_back(route_id, back);
-            self.wake(route_id);
         }
         self.notices.push_back(Notice::Fact(Fact::Called { call: id }));
     }
@@ -398,25 +403,5 @@ impl Engine {
             | Fact::Called { .. }
             | Fact::Turned { .. } => {}
         }
-    }
-
-    /// The sum of a session's speed on a route today (R30).
-    #[must_use]
-    pub fn speed(&self, session: SessionId, route: RouteId) -> Option<Speed> {
-        self.sessions.get(&session)?.speeds.get(&route).copied()
-    }
-
-    /// Today's attempts on a route (R29).
-    #[must_use]
-    pub fn tally(&self, route: RouteId) -> Tally {
-        self.routes.get(&route).map(|route| route.tally).unwrap_or_default()
-    }
-
-    /// What runs for a session at this instant, else what last produced output (R31).
-    #[must_use]
-    pub fn running_now(&self, session: SessionId) -> Option<RouteId> {
-        let session = self.sessions.get(&session)?;
-        let running = session.running.iter().rev().find(|run| run.main).map(|run| run.route);
-        running.or(session.last_output)
     }
 }

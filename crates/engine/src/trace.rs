@@ -219,7 +219,12 @@ impl Recorder {
                 *quiet = Some((now, Input::Attempt(id, AttemptInput::Chunk { bytes, beat })));
             }
             Input::Tick | Input::Woken if !told => {}
-            input => {
+            Input::Attempt(..)
+            | Input::ClientBlocked
+            | Input::ClientReady
+            | Input::ClientGone
+            | Input::Woken
+            | Input::Tick => {
                 self.flush();
                 self.push(Record::Fed { now, input });
             }

@@ -1,0 +1,112 @@
+//! What people may look at: the third part of [`Engine`]. Reading changes nothing.
+
+use alloc::vec::Vec;
+
+use crate::engine::Engine;
+use crate::fact::Quarantine;
+use crate::ids::{QueueId, RouteId, SessionId};
+use crate::seats::Holder;
+use crate::shared::{Probe, Speed, Tally};
+use crate::time::Now;
+
+/// The state of a route, for everybody.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RouteStatus {
+    /// Which.
+    pub route: RouteId,
+    /// It cools for this many milliseconds still.
+    pub cooling_ms: Option<u64>,
+    /// It rests for this many milliseconds still.
+    pub resting_ms: Option<u64>,
+    /// Its cooldown is over and its lone run has not spoken yet (R22).
+    pub probing: bool,
+    /// Attempts that run.
+    pub in_flight: u32,
+    /// Who holds a seat.
+    pub holders: Vec<Holder>,
+    /// Today's attempts (R29).
+    pub tally: Tally,
+}
+
+/// The state of a session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionStatus {
+    /// Which.
+    pub session: SessionId,
+    /// What is out for the day.
+    pub quarantined: Vec<(QueueId, RouteId, Quarantine)>,
+    /// What produced output today and has not failed since.
+    pub verified: Vec<(QueueId, RouteId)>,
+    /// How fast each candidate wrote today (R30).
+    pub speeds: Vec<(RouteId, Speed)>,
+    /// Truncations in a row (R14).
+    pub truncations: Vec<(QueueId, u32)>,
+    /// Attempts that run.
+    pub running: u32,
+    /// What runs at this instant, else what last produced output (R31).
+    pub running_now: Option<RouteId>,
+}
+
+impl Engine {
+    /// Every route that was ever asked.
+    pub fn routes(&self, now: Now) -> impl Iterator<Item = RouteStatus> + '_ {
+        self.routes.iter().map(move |(id, route)| RouteStatus {
+            route: *id,
+            cooling_ms: route.cooling.map(|cooling| now.until(cooling.until)).filter(|ms| *ms > 0),
+            resting_ms: route.seats.rest_ms(now),
+            probing: route.probe != Probe::Unneeded,
+            in_flight: route.in_flight,
+            holders: route.seats.holders().collect(),
+            tally: route.tally,
+        })
+    }
+
+    /// Every session that is remembered.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionStatus> + '_ {
+        self.sessions.keys().filter_map(|id| self.session(*id))
+    }
+
+    /// One session.
+    #[must_use]
+    pub fn session(&self, id: SessionId) -> Option<SessionStatus> {
+        let session = self.sessions.get(&id)?;
+        let out = |((queue, route), out): (&(QueueId, RouteId), &crate::shared::Quarantined)| {
+            (*queue, *route, out.facts)
+        };
+        Some(SessionStatus {
+            session: id,
+            quarantined: session.quarantined.iter().map(out).collect(),
+            verified: session.verified.iter().copied().collect(),
+            speeds: session.speeds.iter().map(|(route, speed)| (*route, *speed)).collect(),
+            truncations: session.truncations.iter().map(|(queue, n)| (*queue, *n)).collect(),
+            running: session.running.len() as u32,
+            running_now: self.running_now(id),
+        })
+    }
+
+    /// The sum of a session's speed on a route today (R30).
+    #[must_use]
+    pub fn speed(&self, session: SessionId, route: RouteId) -> Option<Speed> {
+        self.sessions.get(&session)?.speeds.get(&route).copied()
+    }
+
+    /// Today's attempts on a route (R29).
+    #[must_use]
+    pub fn tally(&self, route: RouteId) -> Tally {
+        self.routes.get(&route).map(|route| route.tally).unwrap_or_default()
+    }
+
+    /// What runs for a session at this instant, else what last produced output (R31).
+    #[must_use]
+    pub fn running_now(&self, session: SessionId) -> Option<RouteId> {
+        let session = self.sessions.get(&session)?;
+        let running = session.running.iter().rev().find(|run| run.main).map(|run| run.route);
+        running.or(session.last_output)
+    }
+
+    /// How many calls wait (R5).
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiters.len()
+    }
+}
