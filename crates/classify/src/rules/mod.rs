@@ -1,0 +1,118 @@
+//! The rules, as data.
+//!
+//! No rule is written for one body: each names what a vendor documents, or what several bodies share, and cites at
+//! least two of them. They are tried in order and the first that holds decides: codes with a fixed meaning, sizes,
+//! money, filters, load, limits by their window, walls, names, capabilities, and the bare status last.
+
+use ekiden_engine::class::{Class, Reach};
+
+mod codes;
+mod limits;
+mod requests;
+mod status;
+mod transport;
+
+/// One rule of the table.
+///
+/// It holds if the status is one of `statuses` (or none are given), one of `gate` occurs (or none are given), none
+/// of `unless` occurs, and one of `codes` or one of `words` does (or neither is given).
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its name in docs and tests.
+    pub id: &'static str,
+    /// What it decides.
+    pub class: Class,
+    /// Read for [`Class::InvalidRequest`] alone.
+    pub reach: Reach,
+    /// Machine codes, compared without case and separators; `minimax:1008` is a number of one vendor's envelope.
+    pub codes: &'static [&'static str],
+    /// Patterns in the words of the messages (`*` a gap, `#` a number, `~` a word boundary).
+    pub words: &'static [&'static str],
+    /// Patterns of which one must occur besides.
+    pub gate: &'static [&'static str],
+    /// Patterns of which none may occur.
+    pub unless: &'static [&'static str],
+    /// Statuses, first and last of each range.
+    pub statuses: &'static [(u16, u16)],
+    /// Whether a wait of over an hour shows that this is a quota after all.
+    pub long_wait_is_quota: bool,
+    /// Two or more bodies of the corpus, or pages of the vendors' documentation.
+    pub cites: &'static [&'static str],
+}
+
+impl Rule {
+    const fn new(id: &'static str, class: Class) -> Self {
+        Self {
+            id,
+            class,
+            reach: Reach::ModelSpecific,
+            codes: &[],
+            words: &[],
+            gate: &[],
+            unless: &[],
+            statuses: &[],
+            long_wait_is_quota: false,
+            cites: &[],
+        }
+    }
+
+    const fn codes(mut self, codes: &'static [&'static str]) -> Self {
+        self.codes = codes;
+        self
+    }
+
+    const fn words(mut self, words: &'static [&'static str]) -> Self {
+        self.words = words;
+        self
+    }
+
+    const fn gate(mut self, gate: &'static [&'static str]) -> Self {
+        self.gate = gate;
+        self
+    }
+
+    const fn unless(mut self, unless: &'static [&'static str]) -> Self {
+        self.unless = unless;
+        self
+    }
+
+    const fn statuses(mut self, statuses: &'static [(u16, u16)]) -> Self {
+        self.statuses = statuses;
+        self
+    }
+
+    const fn universal(mut self) -> Self {
+        self.reach = Reach::Universal;
+        self
+    }
+
+    const fn or_quota_after_an_hour(mut self) -> Self {
+        self.long_wait_is_quota = true;
+        self
+    }
+
+    const fn cites(mut self, cites: &'static [&'static str]) -> Self {
+        self.cites = cites;
+        self
+    }
+}
+
+/// Every rule for what an upstream answered, in the order in which they are tried, then those for connections.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    answered().chain(transport::RULES)
+}
+
+/// The rules for what an upstream answered.
+pub(crate) fn answered() -> impl Iterator<Item = &'static Rule> {
+    codes::RULES
+        .iter()
+        .chain(requests::SIZES)
+        .chain(limits::RULES)
+        .chain(requests::RULES)
+        .chain(status::RULES)
+}
+
+/// The rules for connections that gave no answer.
+pub(crate) fn transport() -> impl Iterator<Item = &'static Rule> {
+    transport::RULES.iter()
+}

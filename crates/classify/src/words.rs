@@ -1,0 +1,202 @@
+//! Finding words in messages.
+//!
+//! It refuses to be a regular-expression engine. A pattern is literal text in lower case with three signs:
+//! `*` is a gap of at most [`GAP_MAX`] bytes, `#` a number (`128,000`, `4.5`, `200k`), `~` a word boundary. That is
+//! all the rules need, it has no bad cases, and it costs a few hundred bytes of code.
+
+use alloc::string::String;
+
+/// The longest gap that `*` stands for, in bytes.
+const GAP_MAX: usize = 140;
+/// Numbers captured by one pattern.
+const CAPTURES_MAX: usize = 4;
+
+/// The numbers that the `#` signs of a pattern stood for.
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Captures {
+    values: [u64; CAPTURES_MAX],
+    len: usize,
+}
+
+impl Captures {
+    /// The number that the `index`-th sign stood for.
+    pub(crate) fn nth(&self, index: usize) -> Option<u64> {
+        self.values.get(..self.len).and_then(|values| values.get(index)).copied()
+    }
+
+    fn push(&mut self, value: u64) {
+        if let Some(slot) = self.values.get_mut(self.len) {
+            *slot = value;
+            self.len += 1;
+        }
+    }
+}
+
+/// Straight quotes and single spaces; letters keep their case, so that [`normal`] keeps every byte's place.
+pub(crate) fn tidy(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let letter = match letter {
+            '\u{2018}' | '\u{2019}' => '\'',
+            '\u{201c}' | '\u{201d}' => '"',
+            '\u{a0}' | '\u{202f}' | '\u{3000}' => ' ',
+            letter if letter.is_ascii_whitespace() => ' ',
+            letter => letter,
+        };
+        if !(letter == ' ' && out.ends_with(' ')) {
+            out.push(letter);
+        }
+    }
+    out
+}
+
+/// [`tidy`] in lower case: the form that patterns are written for.
+pub(crate) fn normal(text: &str) -> String {
+    let mut text = tidy(text);
+    text.make_ascii_lowercase();
+    text
+}
+
+/// Whether the pattern occurs in the text (which must be [`normal`]).
+pub(crate) fn has(text: &str, pattern: &str) -> bool {
+    find(text, pattern).is_some()
+}
+
+/// Whether any of the patterns occurs.
+pub(crate) fn has_any(text: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| has(text, pattern))
+}
+
+/// The first occurrence: the byte after it, and its numbers.
+pub(crate) fn find(text: &str, pattern: &str) -> Option<(usize, Captures)> {
+    let text = text.as_bytes();
+    let mut parts = pattern.split('*');
+    let first = parts.next()?.as_bytes();
+    let mut from = 0;
+    // A first part that is met again and again costs one bounded look ahead each time.
+    while let Some((end, captures)) = find_part(text, from, usize::MAX, first) {
+        if let Some(found) = follow(text, end.1, captures, parts.clone()) {
+            return Some(found);
+        }
+        from = end.0 + 1;
+    }
+    None
+}
+
+fn follow<'p>(
+    text: &[u8],
+    mut at: usize,
+    mut captures: Captures,
+    parts: impl Iterator<Item = &'p str>,
+) -> Option<(usize, Captures)> {
+    for part in parts {
+        let (span, more) = find_part(text, at, GAP_MAX, part.as_bytes())?;
+        for value in more.values.iter().take(more.len) {
+            captures.push(*value);
+        }
+        at = span.1;
+    }
+    Some((at, captures))
+}
+
+/// The first place from `from` on, at most `gap` bytes away, where the part stands.
+fn find_part(
+    text: &[u8],
+    from: usize,
+    gap: usize,
+    part: &[u8],
+) -> Option<((usize, usize), Captures)> {
+    let last = from.saturating_add(gap).min(text.len());
+    let lead = part.first().copied().filter(|byte| !matches!(byte, b'#' | b'~'));
+    let mut at = from;
+    while at <= last {
+        if let Some(lead) = lead {
+            at += text.get(at..last)?.iter().position(|byte| *byte == lead)?;
+        }
+        if let Some((end, captures)) = stands(text, at, part) {
+            return Some(((at, end), captures));
+        }
+        at += 1;
+    }
+    None
+}
+
+fn stands(text: &[u8], start: usize, part: &[u8]) -> Option<(usize, Captures)> {
+    let mut at = start;
+    let mut captures = Captures::default();
+    for (index, sign) in part.iter().enumerate() {
+        match sign {
+            b'~' => {
+                let before = at
+                    .checked_sub(1)
+                    .and_then(|before| text.get(before))
+                    .is_some_and(u8::is_ascii_alphanumeric);
+                let after = text.get(at).is_some_and(u8::is_ascii_alphanumeric);
+                if before && after {
+                    return None;
+                }
+            }
+            b'#' => {
+                if index == 0
+                    && start
+                        .checked_sub(1)
+                        .and_then(|before| text.get(before))
+                        .is_some_and(u8::is_ascii_digit)
+                {
+                    return None;
+                }
+                let (value, end) = number(text, at)?;
+                captures.push(value);
+                at = end;
+            }
+            literal => {
+                if text.get(at) != Some(literal) {
+                    return None;
+                }
+                at += 1;
+            }
+        }
+    }
+    Some((at, captures))
+}
+
+/// A whole number with separators, decimals (dropped) and `k` or `m`.
+fn number(text: &[u8], start: usize) -> Option<(u64, usize)> {
+    let digit = |at: usize| {
+        text.get(at).filter(|byte| byte.is_ascii_digit()).map(|byte| u64::from(byte - b'0'))
+    };
+    let mut value = digit(start)?;
+    let mut at = start + 1;
+    loop {
+        if let Some(next) = digit(at) {
+            value = value.saturating_mul(10).saturating_add(next);
+            at += 1;
+        } else if text.get(at).is_some_and(|byte| matches!(byte, b',' | b'_'))
+            && digit(at + 1).is_some()
+        {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    if text.get(at) == Some(&b'.') && digit(at + 1).is_some() {
+        at += 1;
+        while digit(at).is_some() {
+            at += 1;
+        }
+    }
+    if text.get(at) == Some(&b'k') && !text.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
+        return Some((value.saturating_mul(1000), at + 1));
+    }
+    Some((value, at))
+}
+
+/// Whether two machine codes are the same, whatever their case and separators.
+pub(crate) fn same_code(one: &str, other: &str) -> bool {
+    fn letters(code: &str) -> impl Iterator<Item = u8> + '_ {
+        code.bytes()
+            .filter(|byte| !matches!(byte, b'_' | b'-' | b'.' | b' '))
+            .map(|byte| byte.to_ascii_lowercase())
+    }
+    letters(one).eq(letters(other))
+}
