@@ -191,7 +191,7 @@ fn last_resort(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
         let free = past == Past::Untried
             && candidate.presence == Presence::Present
             && quarantine.parole != ParoleView::Running
-            && shared_obstacle(state).is_none()
+            && asking.obstacle(state).is_none()
             && asking.window_fits(candidate);
         free.then(|| run(index, state, Mode::LastResort))
     })
@@ -318,7 +318,7 @@ impl Asking<'_> {
                 ParoleView::In(0) => {}
             }
         }
-        if let Some(reason) = shared_obstacle(state) {
+        if let Some(reason) = self.obstacle(state) {
             return Standing::Out(reason);
         }
         let mode = match (state.quarantine, state.untested) {
@@ -330,6 +330,26 @@ impl Asking<'_> {
             Standing::TooSmall(mode)
         } else {
             Standing::Runs(mode)
+        }
+    }
+
+    /// What stands in the way for everybody, or for want of a seat.
+    fn obstacle(&self, state: &CandidateView) -> Option<Reason> {
+        if let Some(ms) = state.cooling_ms {
+            return Some(Reason::Cooling(ms));
+        }
+        if state.stand_in {
+            return Some(Reason::StandIn);
+        }
+        if state.probing {
+            return Some(Reason::Probing);
+        }
+        match state.seat {
+            SeatView::Full { .. } => Some(Reason::Full),
+            // An answer that does not come is a no.
+            SeatView::Asked if self.patience_ms == 0 => Some(Reason::Full),
+            SeatView::Resting { ms } => Some(Reason::Resting(ms)),
+            SeatView::Open | SeatView::Held | SeatView::Free | SeatView::Asked => None,
         }
     }
 
@@ -348,23 +368,6 @@ impl Asking<'_> {
         candidate.presence == Presence::Present
             && past != Past::Tried
             && self.window_fits(candidate)
-    }
-}
-
-fn shared_obstacle(state: &CandidateView) -> Option<Reason> {
-    if let Some(ms) = state.cooling_ms {
-        return Some(Reason::Cooling(ms));
-    }
-    if state.stand_in {
-        return Some(Reason::StandIn);
-    }
-    if state.probing {
-        return Some(Reason::Probing);
-    }
-    match state.seat {
-        SeatView::Full { .. } => Some(Reason::Full),
-        SeatView::Resting { ms } => Some(Reason::Resting(ms)),
-        SeatView::Open | SeatView::Held | SeatView::Free | SeatView::Asked => None,
     }
 }
 

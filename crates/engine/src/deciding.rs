@@ -37,7 +37,8 @@ impl Call {
     }
 
     fn count_wait(&mut self, now: Now) {
-        if let State::Waiting { since_ms, .. } = self.state {
+        if let State::Waiting { since_ms, .. } | State::AwaitingLease { since_ms, .. } = self.state
+        {
             self.waited_ms += now.mono_ms.saturating_sub(since_ms);
         }
     }
@@ -170,8 +171,10 @@ impl Call {
         match decision {
             Decision::Go(start) => self.begin(now, view, start),
             Decision::Lease { .. } => {
-                let patience = self.spec.queue.policy.wait_max_ms.max(1);
-                self.state = State::AwaitingLease { until_ms: now.mono_ms + patience };
+                let patience = self.spec.queue.policy.wait_max_ms.saturating_sub(self.waited_ms);
+                let since_ms = now.mono_ms;
+                self.state =
+                    State::AwaitingLease { since_ms, until_ms: since_ms + patience.max(1) };
             }
             Decision::Pause { ms, why } => {
                 let wish = match self.state {

@@ -375,7 +375,7 @@ impl Call {
             State::Running(attempt) => self.tick_attempt(now, attempt.next_clock()),
             State::Pausing { until_ms, .. }
             | State::Waiting { until_ms, .. }
-            | State::AwaitingLease { until_ms } => {
+            | State::AwaitingLease { until_ms, .. } => {
                 if now.mono_ms >= *until_ms {
                     self.outputs.push_back(Output::Admit);
                 }
@@ -496,7 +496,7 @@ impl Call {
             State::Choosing(_) => (None, Why::Admission),
             State::Pausing { until_ms, why, .. } => (Some(*until_ms), *why),
             State::Waiting { until_ms, why, .. } => (Some(*until_ms), Why::Candidate(*why)),
-            State::AwaitingLease { until_ms } => (Some(*until_ms), Why::Lease),
+            State::AwaitingLease { until_ms, .. } => (Some(*until_ms), Why::Lease),
             State::Running(attempt) => match (attempt.blocked_since_ms(), attempt.next_clock()) {
                 (Some(since), _) => {
                     let stall_ms = self.spec.queue.policy.client_stall_ms;
