@@ -149,16 +149,16 @@ impl Usage {
                 "prompt_tokens_details" | "input_tokens_details" => {
                     inner.object_or_skip(|detail, key| match &*key.decode() {
                         "cached_tokens" => raise(&mut seen.cached, detail),
-                        _ => detail.skip().map(drop),
+                        _ => detail.pass(),
                     })?;
                 }
                 "completion_tokens_details" | "output_tokens_details" => {
                     inner.object_or_skip(|detail, key| match &*key.decode() {
                         "reasoning_tokens" => raise(&mut seen.reasoning, detail),
-                        _ => detail.skip().map(drop),
+                        _ => detail.pass(),
                     })?;
                 }
-                _ => drop(inner.skip()?),
+                _ => inner.pass()?,
             }
             Ok(())
         })?;

@@ -187,15 +187,20 @@ impl<'a> Scanner<'a> {
         let kind = self.kind()?;
         let start = self.at;
         match kind {
-            Kind::Object => self.object(|inner, _| inner.skip().map(drop))?,
-            Kind::Array => self.array(|inner| inner.skip().map(drop))?,
-            Kind::Text => drop(self.text()?),
+            Kind::Object => self.object(|inner, _| inner.pass())?,
+            Kind::Array => self.array(|inner| inner.pass())?,
+            Kind::Text => self.text().map(|_| ())?,
             Kind::Number => self.number()?,
             Kind::True => self.word("true")?,
             Kind::False => self.word("false")?,
             Kind::Null => self.word("null")?,
         }
         Ok(start..self.at)
+    }
+
+    /// Passes one value of any kind.
+    pub(crate) fn pass(&mut self) -> Scan<()> {
+        self.skip().map(|_| ())
     }
 
     /// Passes an object; `each` must pass exactly one value.
@@ -246,12 +251,12 @@ impl<'a> Scanner<'a> {
         &mut self,
         each: impl FnMut(&mut Self, Text<'a>) -> Scan<()>,
     ) -> Scan<()> {
-        if self.kind()? == Kind::Object { self.object(each) } else { self.skip().map(drop) }
+        if self.kind()? == Kind::Object { self.object(each) } else { self.pass() }
     }
 
     /// Like [`Self::array`]; any other kind is passed unread.
     pub(crate) fn array_or_skip(&mut self, each: impl FnMut(&mut Self) -> Scan<()>) -> Scan<()> {
-        if self.kind()? == Kind::Array { self.array(each) } else { self.skip().map(drop) }
+        if self.kind()? == Kind::Array { self.array(each) } else { self.pass() }
     }
 
     /// The string that comes next; any other kind is passed unread.

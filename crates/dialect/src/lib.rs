@@ -18,6 +18,9 @@ pub mod stream;
 pub mod whole;
 pub mod write;
 
+#[cfg(test)]
+mod testing;
+
 pub use json::JsonError;
 
 /// The language that a client or an upstream speaks.

@@ -249,7 +249,7 @@ impl Facts {
                 "thinking" => self.thinking = thinking(&mut value)?,
                 "tools" => value.array_or_skip(|inner| {
                     self.tools += 1;
-                    inner.skip().map(drop)
+                    inner.pass()
                 })?,
                 _ => {}
             }
@@ -337,7 +337,7 @@ fn include_usage(value: &mut Scanner<'_>) -> Result<bool, JsonError> {
             asked = inner.is_true()?;
             return Ok(());
         }
-        inner.skip().map(drop)
+        inner.pass()
     })?;
     Ok(asked)
 }
@@ -349,7 +349,7 @@ fn effort_of(value: &mut Scanner<'_>) -> Result<Option<String>, JsonError> {
             effort = owned(inner.text_or_skip()?);
             return Ok(());
         }
-        inner.skip().map(drop)
+        inner.pass()
     })?;
     Ok(effort)
 }
@@ -360,7 +360,7 @@ fn thinking(value: &mut Scanner<'_>) -> Result<Thinking, JsonError> {
         match &*key.decode() {
             "type" => kind = inner.text_or_skip()?,
             "budget_tokens" => budget = inner.integer_or_skip()?,
-            _ => drop(inner.skip()?),
+            _ => inner.pass()?,
         }
         Ok(())
     })?;

@@ -22,7 +22,7 @@ pub(super) fn under_way(dialect: Dialect, text: &str, turns: &[Span]) -> Result<
                 "content" if dialect == Dialect::AnthropicMessages => {
                     found |= holds_tool_result(inner)?;
                 }
-                _ => drop(inner.skip()?),
+                _ => inner.pass()?,
             }
             Ok(())
         })?;
@@ -47,7 +47,7 @@ fn holds_tool_result(content: &mut Scanner<'_>) -> Result<bool, JsonError> {
                 found |= kind.as_deref() == Some("tool_result");
                 return Ok(());
             }
-            block.skip().map(drop)
+            block.pass()
         })
     })?;
     Ok(found)
@@ -67,14 +67,14 @@ pub(super) fn asks_for_title(value: &mut Scanner<'_>) -> Result<bool, JsonError>
                     let mut names: Vec<Cow<'_, str>> = Vec::new();
                     schema.object_or_skip(|property, name| {
                         names.push(name.decode());
-                        property.skip().map(drop)
+                        property.pass()
                     })?;
                     found |= matches!(names.as_slice(), [only] if only == "title");
                     return Ok(());
                 }
-                schema.skip().map(drop)
+                schema.pass()
             })?,
-            _ => drop(inner.skip()?),
+            _ => inner.pass()?,
         }
         Ok(())
     })?;

@@ -46,7 +46,7 @@ impl Tally {
                 let key = key.decode();
                 if matches!(&*key, "signature" | "encrypted_content" | "cache_control") {
                     // Opaque to everybody but its issuer, and not billed by length.
-                    return inner.skip().map(drop);
+                    return inner.pass();
                 }
                 self.text_bytes += key.len() as u64;
                 self.add(inner, name, &key)
@@ -54,15 +54,17 @@ impl Tally {
             Kind::Array => value.array(|inner| self.add(inner, parent, name)),
             Kind::Text => {
                 let text = value.text()?;
-                let embedded = match name {
+                let medium = match name {
                     "data" => matches!(parent, "source" | "input_audio"),
                     "file_data" => true,
-                    "url" | "image_url" => text.raw.starts_with("data:"),
+                    "url" => {
+                        matches!(parent, "source" | "image_url") || text.raw.starts_with("data:")
+                    }
+                    // Responses give the address itself under this name.
+                    "image_url" => true,
                     _ => false,
                 };
-                if embedded {
-                    self.media += 1;
-                } else if name == "url" && matches!(parent, "source" | "image_url") {
+                if medium {
                     self.media += 1;
                 } else {
                     self.text_bytes += text.decoded_len() as u64;

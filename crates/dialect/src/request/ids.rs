@@ -59,7 +59,7 @@ fn field(value: &mut Scanner<'_>, name: &str) -> Result<Option<String>, JsonErro
             found = filled(inner.text_or_skip().map(owned)?);
             return Ok(());
         }
-        inner.skip().map(drop)
+        inner.pass()
     })?;
     Ok(found)
 }

@@ -96,7 +96,7 @@ impl Root {
             match &*key.decode() {
                 "role" => role = inner.text_or_skip()?.map(|role| role.decode().into_owned()),
                 "content" => content = Some(inner.skip()?),
-                _ => drop(inner.skip()?),
+                _ => inner.pass()?,
             }
             Ok(())
         })?;
@@ -143,7 +143,7 @@ fn texts(content: &mut Scanner<'_>, each: &mut dyn FnMut(&str)) -> Result<(), Js
         }
         blocks.object_or_skip(|block, key| {
             if key.decode() != "text" {
-                return block.skip().map(drop);
+                return block.pass();
             }
             if let Some(text) = block.text_or_skip()? {
                 each(&text.decode());

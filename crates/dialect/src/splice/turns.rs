@@ -136,7 +136,7 @@ impl Planner<'_> {
             match &*key.decode() {
                 "type" => kind = inner.text_or_skip()?,
                 "signature" | "data" => mark = inner.text_or_skip()?.or(mark),
-                _ => drop(inner.skip()?),
+                _ => inner.pass()?,
             }
             Ok(())
         })?;
@@ -205,7 +205,7 @@ impl Turn {
                         found |= block.text_or_skip()?.is_some_and(|kind| kind.decode() == wanted);
                         return Ok(());
                     }
-                    block.skip().map(drop)
+                    block.pass()
                 })
             })?;
         }

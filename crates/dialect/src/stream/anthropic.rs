@@ -115,7 +115,7 @@ impl<'a> Seen<'a> {
             "usage" => answer.usage.merge(value, Counting::Exclusive)?,
             "content" => value.array_or_skip(|block| self.block(block))?,
             "stop_reason" => self.note_stop(value)?,
-            _ => drop(value.skip()?),
+            _ => value.pass()?,
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl<'a> Seen<'a> {
             "text" | "partial_json" => self.shown.output |= filled_text(value)?,
             "thinking" | "signature" => self.shown.reasoning |= filled_text(value)?,
             "stop_reason" => self.note_stop(value)?,
-            _ => drop(value.skip()?),
+            _ => value.pass()?,
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl<'a> Seen<'a> {
             match &*key.decode() {
                 "type" => kind = inner.text_or_skip()?.map(Text::decode),
                 "text" | "thinking" => filled |= filled_text(inner)?,
-                _ => drop(inner.skip()?),
+                _ => inner.pass()?,
             }
             Ok(())
         })?;

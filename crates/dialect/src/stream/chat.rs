@@ -104,7 +104,7 @@ impl Chat {
                 "text" => part.shown.output |= filled_text(inner)?,
                 "usage" => answer.usage.merge(inner, Counting::Inclusive)?,
                 "error" => error |= tells_error(inner)?,
-                _ => drop(inner.skip()?),
+                _ => inner.pass()?,
             }
             Ok(())
         })?;
@@ -145,7 +145,7 @@ impl Part {
                 "reasoning_content" | "reasoning" => self.shown.reasoning |= filled_text(inner)?,
                 "reasoning_details" => inner.array_or_skip(|detail| {
                     self.shown.reasoning = true;
-                    detail.skip().map(drop)
+                    detail.pass()
                 })?,
                 "tool_calls" => inner.array_or_skip(|call| self.tool_call(call))?,
                 "function_call" => {
@@ -160,9 +160,9 @@ impl Part {
                 })?,
                 "images" => inner.array_or_skip(|image| {
                     self.shown.output = true;
-                    image.skip().map(drop)
+                    image.pass()
                 })?,
-                _ => drop(inner.skip()?),
+                _ => inner.pass()?,
             }
             Ok(())
         })
@@ -184,7 +184,7 @@ impl Part {
                         filled |= thinks;
                     }
                     "text" => filled |= filled_text(part)?,
-                    _ => drop(part.skip()?),
+                    _ => part.pass()?,
                 }
                 Ok(())
             })?;
@@ -200,7 +200,7 @@ impl Part {
                 self.shown.output |= names_or_arguments(inner)?;
                 return Ok(());
             }
-            inner.skip().map(drop)
+            inner.pass()
         })
     }
 }
@@ -212,7 +212,7 @@ fn names_or_arguments(function: &mut Scanner<'_>) -> Result<bool, JsonError> {
             // Arguments come as a string; some send an object.
             shown |= inner.kind()? == Kind::Object || filled_text(&mut inner.clone())?;
         }
-        inner.skip().map(drop)
+        inner.pass()
     })?;
     Ok(shown)
 }
@@ -225,7 +225,7 @@ fn failed_base(value: &mut Scanner<'_>) -> Result<bool, JsonError> {
             failed = inner.integer_or_skip()?.is_some_and(|code| code != 0);
             return Ok(());
         }
-        inner.skip().map(drop)
+        inner.pass()
     })?;
     Ok(failed)
 }

@@ -123,9 +123,9 @@ impl<'a> Seen<'a> {
                     self.incomplete = inner.text_or_skip()?.map(Text::decode);
                     return Ok(());
                 }
-                inner.skip().map(drop)
+                inner.pass()
             })?,
-            _ => drop(value.skip()?),
+            _ => value.pass()?,
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ impl<'a> Seen<'a> {
                         Ok(())
                     })
                 })?,
-                _ => drop(inner.skip()?),
+                _ => inner.pass()?,
             }
             Ok(())
         })?;
