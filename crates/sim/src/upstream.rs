@@ -96,7 +96,8 @@ impl Upstream {
         self.shared.log.borrow().clone()
     }
 
-    /// Waits until the log is as wished, woken by its changes, and gives it as it then was.
+    /// Waits until the log is as wished, woken by its changes, and gives it as it then was. It sets
+    /// no limit: a test that can fail puts one around it, which costs nothing while time is paused.
     pub async fn wait_for(&self, wished: impl FnMut(&Log) -> bool) -> Log {
         let mut changes = self.shared.log.subscribe();
         match changes.wait_for(wished).await {

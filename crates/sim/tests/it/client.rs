@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use ekiden_sim::{Script, Upstream};
+use ekiden_sim::{Log, Script, Upstream};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 /// A dialect, streamed or whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +98,20 @@ impl Rig {
         client.reply().await
     }
 
+    /// Waits for the log, but not for ever.
+    pub(crate) async fn until(&self, wished: impl FnMut(&Log) -> bool) -> Log {
+        until(&self.upstream, wished).await
+    }
+
     pub(crate) fn stop(&mut self) {
         self.serving.abort_all();
     }
+}
+
+/// Waits for the log, but no longer than a minute, which passes at once under a paused clock.
+pub(crate) async fn until(upstream: &Upstream, wished: impl FnMut(&Log) -> bool) -> Log {
+    let waited = timeout(Duration::from_secs(60), upstream.wait_for(wished)).await;
+    waited.unwrap_or_else(|_| panic!("the log never became so: {:?}", upstream.log()))
 }
 
 /// The answer to one request sent one way to an upstream that plays this.

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::client::{Client, Rig, Way, now};
+use crate::client::{Client, Rig, Way, now, until};
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_stays_for_the_next_request() {
@@ -24,7 +24,7 @@ async fn a_connection_stays_for_the_next_request() {
     assert!(log.requests.iter().all(|seen| seen.connection == 0));
     assert!(log.requests.iter().all(|seen| seen.end.unwrap().how == How::Whole));
     drop(client);
-    rig.upstream.wait_for(|log| log.connections_open == 0).await;
+    rig.until(|log| log.connections_open == 0).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +55,7 @@ async fn a_reused_connection_dies_before_any_byte() {
         assert_eq!(rig.upstream.log().connections_open, 1);
         client.send(b"P").await;
         assert_eq!(client.reply().await.code, None);
-        let log = rig.upstream.wait_for(|log| log.connections_open == 0).await;
+        let log = rig.until(|log| log.connections_open == 0).await;
         assert_eq!((log.died_on_reuse, log.requests.len()), (1, 1));
         assert_eq!(rig.ask(way).await.said(way).text, "two");
     }
@@ -66,7 +66,7 @@ async fn a_request_is_logged_as_it_was_sent() {
     for way in Way::ALL {
         let mut rig = Rig::new("ok:one two");
         rig.ask(way).await;
-        let log = rig.upstream.wait_for(|log| log.in_flight == 0).await;
+        let log = rig.until(|log| log.in_flight == 0).await;
         let seen = &log.requests[0];
         assert_eq!(seen.endpoint, if way.is_chat() { Endpoint::Chat } else { Endpoint::Messages });
         assert_eq!(seen.method, "POST");
@@ -100,13 +100,13 @@ async fn a_client_that_leaves_is_seen_at_once() {
             let mut rig = Rig::new(act);
             let mut client = rig.open();
             client.send(&way.request()).await;
-            rig.upstream.wait_for(|log| log.requests.iter().any(|seen| seen.act.is_some())).await;
+            rig.until(|log| log.requests.iter().any(|seen| seen.act.is_some())).await;
             tokio::time::advance(Duration::from_secs(20)).await;
             let left = now();
             drop(client);
-            let log = rig.upstream.wait_for(|log| log.requests[0].end.is_some()).await;
+            let log = rig.until(|log| log.requests[0].end.is_some()).await;
             assert_eq!(log.requests[0].client_left_at(), Some(left), "{act} {way:?}");
-            rig.upstream.wait_for(|log| log.connections_open == 0).await;
+            rig.until(|log| log.connections_open == 0).await;
         }
     }
 }
@@ -117,9 +117,9 @@ async fn a_client_that_leaves_in_the_middle_of_its_request_is_seen() {
     let mut client = rig.open();
     let request = Way::ChatStream.request();
     client.send(&request[..request.len() - 1]).await;
-    rig.upstream.wait_for(|log| log.in_flight == 1).await;
+    rig.until(|log| log.in_flight == 1).await;
     drop(client);
-    let log = rig.upstream.wait_for(|log| log.in_flight == 0).await;
+    let log = rig.until(|log| log.in_flight == 0).await;
     assert_eq!(log.requests[0].end.unwrap().how, How::ClientGone);
     assert_eq!(log.requests[0].act, None);
 }
@@ -131,7 +131,7 @@ async fn requests_at_once_are_counted() {
     for client in &mut clients {
         client.send(&Way::ChatStream.request()).await;
     }
-    rig.upstream.wait_for(|log| log.in_flight == 3).await;
+    rig.until(|log| log.in_flight == 3).await;
     for client in &mut clients {
         assert!(client.reply().await.whole);
     }
@@ -145,18 +145,18 @@ async fn the_log_can_forget() {
     rig.ask(Way::ChatWhole).await;
     let mut hanging = rig.open();
     hanging.send(&Way::ChatWhole.request()).await;
-    rig.upstream.wait_for(|log| log.in_flight == 1).await;
+    rig.until(|log| log.in_flight == 1).await;
     rig.upstream.forget();
     let log = rig.upstream.log();
     assert_eq!((log.requests.len(), log.forgotten), (0, 2));
     assert_eq!((log.in_flight, log.in_flight_max), (1, 1));
     drop(hanging);
-    rig.upstream.wait_for(|log| log.in_flight == 0).await;
+    rig.until(|log| log.in_flight == 0).await;
     rig.upstream.keep(2);
     for _ in 0..3 {
         rig.ask(Way::ChatWhole).await;
     }
-    let log = rig.upstream.wait_for(|log| log.in_flight == 0).await;
+    let log = rig.until(|log| log.in_flight == 0).await;
     let numbers: Vec<usize> = log.requests.iter().map(|seen| seen.number).collect();
     assert_eq!((numbers, log.forgotten), (vec![3, 4], 3));
     assert!(log.requests.iter().all(|seen| seen.end.unwrap().how == How::Whole));
@@ -167,9 +167,9 @@ async fn a_stopped_upstream_says_so_in_the_log() {
     let mut rig = Rig::new("hang");
     let mut client = rig.open();
     client.send(&Way::ChatWhole.request()).await;
-    rig.upstream.wait_for(|log| log.in_flight == 1).await;
+    rig.until(|log| log.in_flight == 1).await;
     rig.stop();
-    let log = rig.upstream.wait_for(|log| log.connections_open == 0).await;
+    let log = rig.until(|log| log.connections_open == 0).await;
     assert_eq!(log.requests[0].end.unwrap().how, How::Stopped);
 }
 
@@ -181,7 +181,7 @@ async fn a_reset_comes_before_the_body_or_after_it() {
         let head_bytes = request.windows(4).position(|part| part == b"\r\n\r\n").unwrap() + 4;
         assert_eq!(rig.send(&request[..head_bytes]).await.code, None);
         assert_eq!(rig.send(&request).await.code, None);
-        let log = rig.upstream.wait_for(|log| log.in_flight == 0).await;
+        let log = rig.until(|log| log.in_flight == 0).await;
         assert!(log.requests.iter().all(|seen| seen.end.unwrap().how == How::Broken));
         assert!(log.requests.iter().all(|seen| seen.written == 0));
         assert!(log.requests[0].body.is_empty());
@@ -228,7 +228,7 @@ async fn what_is_no_http_is_dropped() {
     assert_eq!(rig.send(bad_length).await.code, None);
     let bad_chunk = b"POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n";
     assert_eq!(rig.send(bad_chunk).await.code, None);
-    let log = rig.upstream.wait_for(|log| log.connections_open == 0).await;
+    let log = rig.until(|log| log.connections_open == 0).await;
     assert_eq!(log.requests.len(), 1);
     assert_eq!(log.requests[0].end.unwrap().how, How::Unreadable);
 }
@@ -276,17 +276,17 @@ async fn it_all_works_on_real_sockets() {
 
     let mut client = Client::new(TcpStream::connect(address).await.unwrap());
     client.send(&way.request()).await;
-    upstream.wait_for(|log| log.in_flight == 1).await;
+    until(&upstream, |log| log.in_flight == 1).await;
     drop(client);
-    let log = upstream.wait_for(|log| log.in_flight == 0).await;
+    let log = until(&upstream, |log| log.in_flight == 0).await;
     assert!(log.requests.last().unwrap().client_left_at().is_some());
     assert_eq!((log.requests.len(), log.died_on_reuse), (6, 1));
 
     let mut waiting = Client::new(TcpStream::connect(address).await.unwrap());
     waiting.send(&way.request()).await;
-    upstream.wait_for(|log| log.in_flight == 1).await;
+    until(&upstream, |log| log.in_flight == 1).await;
     stop.send(()).unwrap();
     serving.join_next().await.unwrap().unwrap();
     assert_eq!(waiting.reply().await.code, None);
-    upstream.wait_for(|log| log.connections_open == 0).await;
+    until(&upstream, |log| log.connections_open == 0).await;
 }

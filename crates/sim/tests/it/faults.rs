@@ -74,7 +74,7 @@ async fn silence_lasts_as_long_as_it_is_told() {
         let reply = rig.ask(way).await;
         assert!(!reply.whole && reply.code == Some(200), "{way:?}");
         assert!(!way.streams() || reply.said(way).text == "one two ");
-        let log = rig.upstream.wait_for(|log| log.requests[0].end.is_some()).await;
+        let log = rig.until(|log| log.requests[0].end.is_some()).await;
         let seen = &log.requests[0];
         assert_eq!(seen.end.unwrap().at - seen.at, Duration::from_secs(60));
         assert_eq!(seen.end.unwrap().how, How::Broken);
@@ -164,7 +164,7 @@ async fn an_endless_answer_ends_with_the_client_alone() {
             read += 1;
         }
         drop(client);
-        let log = rig.upstream.wait_for(|log| log.requests[0].end.is_some()).await;
+        let log = rig.until(|log| log.requests[0].end.is_some()).await;
         assert_eq!(log.requests[0].end.unwrap().how, How::ClientGone);
         assert!(log.requests[0].written > 2_000);
         assert!(timeout(DAY, played("endless | drip:1m", way)).await.is_err());
