@@ -229,7 +229,7 @@ impl Engine {
         let (id, spec) = (call.spec.id, call.spec.clone());
         let route = self.routes.entry(candidate.route).or_default();
         route.in_flight += 1;
-        route.seats.start(holder);
+        let holder = route.seats.start(holder);
         if start.mode == Mode::Probe {
             route.probe = Probe::Running(id);
         }

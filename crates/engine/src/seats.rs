@@ -166,11 +166,15 @@ impl Seats {
         }
     }
 
-    pub(crate) fn start(&mut self, holder: Option<Holder>) {
-        match holder.and_then(|holder| self.seats.get_mut(&holder)) {
-            Some(seat) => seat.running += 1,
-            None => self.unseated += 1,
-        }
+    /// Counts an attempt and says whose seat it sits on, so that its end is counted where its
+    /// beginning was: without the relay nobody asks for a seat.
+    pub(crate) fn start(&mut self, holder: Option<Holder>) -> Option<Holder> {
+        let Some(seat) = holder.and_then(|holder| self.seats.get_mut(&holder)) else {
+            self.unseated += 1;
+            return None;
+        };
+        seat.running += 1;
+        holder
     }
 
     pub(crate) fn end(&mut self, now: Now, holder: Option<Holder>) -> Option<GivenBack> {

@@ -22,8 +22,10 @@ pub struct RouteStatus {
     pub probing: bool,
     /// Attempts that run.
     pub in_flight: u32,
-    /// Who holds a seat.
+    /// Who holds a seat, or has asked for one.
     pub holders: Vec<Holder>,
+    /// Seats that are taken, attempts of rows without a cap included.
+    pub taken: u32,
     /// Today's attempts (R29).
     pub tally: Tally,
 }
@@ -57,6 +59,7 @@ impl Engine {
             probing: route.probe != Probe::Unneeded,
             in_flight: route.in_flight,
             holders: route.seats.holders().collect(),
+            taken: route.seats.taken(),
             tally: route.tally,
         })
     }
