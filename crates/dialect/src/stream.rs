@@ -42,6 +42,8 @@ pub enum Beat {
 pub struct Reader {
     answer: Answer,
     terminal: bool,
+    /// The upstream has told of an error: whatever else it sent, this answer is not whole.
+    failed: bool,
     state: State,
 }
 
@@ -67,7 +69,7 @@ impl Reader {
             Dialect::OpenAiResponses => State::Responses(Responses::default()),
             Dialect::AnthropicMessages => State::Anthropic(Anthropic::default()),
         };
-        Self { answer: Answer::default(), terminal: false, state }
+        Self { answer: Answer::default(), terminal: false, failed: false, state }
     }
 
     /// Reads the next event.
@@ -99,8 +101,14 @@ impl Reader {
                 self.terminal = true;
                 Beat::Terminal
             }
-            Ok(Heard::Error) => Beat::Error(data_bytes(event, data)),
-            Ok(Heard::Broken(error)) => Beat::Error(Bytes::from(error)),
+            Ok(Heard::Error) => {
+                self.failed = true;
+                Beat::Error(data_bytes(event, data))
+            }
+            Ok(Heard::Broken(error)) => {
+                self.failed = true;
+                Beat::Error(Bytes::from(error))
+            }
             Err(malformed) => Beat::Malformed(malformed),
         }
     }
@@ -128,14 +136,14 @@ impl Reader {
     }
 
     /// Nothing more is due: the terminal event has come, or every choice has given its reason for
-    /// ending (R13: an end without the terminal event is then a normal one).
+    /// ending (R13: an end without the terminal event is then a normal one). Never after an error.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.terminal
-            || match &self.state {
-                State::Chat(chat) => chat.is_finished(),
-                State::Responses(_) | State::Anthropic(_) => self.answer.finish.is_some(),
-            }
+        let finished = match &self.state {
+            State::Chat(chat) => chat.is_finished(),
+            State::Responses(_) | State::Anthropic(_) => self.answer.finish.is_some(),
+        };
+        !self.failed && (self.terminal || finished)
     }
 
     /// What it means if the bytes end here.

@@ -30,7 +30,7 @@ impl std::fmt::Debug for Root {
 }
 
 /// A block that changes with every request and means nothing to the model (Claude Code).
-const BILLING: &str = "x-anthropic-billing-header";
+const BILLING: &str = "x-anthropic-billing";
 
 /// Tags that clients put around what they add to the user's words.
 const WRAPPERS: [(&str, &str); 2] = [

@@ -11,8 +11,8 @@ const THINKING_BUDGET_MIN: u64 = 1_024;
 
 pub(super) fn plan(request: &Request, edits: &Edits<'_>) -> Result<Vec<Change>, JsonError> {
     let mut plan = Plan::new(request, edits);
-    let turns = turns::plan(request, edits, &mut plan.changes)?;
-    if turns == turns::Loop::WithoutThinking
+    let conversation = turns::plan(request, edits, &mut plan.changes)?;
+    if conversation.tool_loop == turns::Loop::WithoutThinking
         && matches!(request.facts().thinking, Thinking::Budget(_))
     {
         plan.drop_named("thinking");
@@ -27,7 +27,7 @@ pub(super) fn plan(request: &Request, edits: &Edits<'_>) -> Result<Vec<Change>, 
     }
     plan.set_effort()?;
     plan.ask_usage()?;
-    plan.append();
+    plan.append(conversation.turns);
     Ok(plan.finish())
 }
 
@@ -283,7 +283,7 @@ impl<'r> Plan<'r> {
     }
 
     /// R9: after the original messages, none of which changes.
-    fn append(&mut self) {
+    fn append(&mut self, kept: usize) {
         let Some(Append { times, text }) = self.edits.append.filter(|append| append.times > 0)
         else {
             return;
@@ -292,7 +292,7 @@ impl<'r> Plan<'r> {
         let appended = vec![turn; usize::from(times)].join(",");
         match self.request.conversation() {
             Conversation::Turns { array, turns } => {
-                let comma = if turns.is_empty() { "" } else { "," };
+                let comma = if kept == 0 { "" } else { "," };
                 let end = turns.last().map_or(array.start + 1, |turn| turn.end);
                 self.replace(&(end..end), format!("{comma}{appended}"));
             }

@@ -281,6 +281,22 @@ fn g6_foreign_thinking_goes_and_what_was_said_stays() {
 }
 
 #[test]
+fn g6_when_every_turn_goes_the_appended_one_is_the_first() {
+    let edits = Edits {
+        thinking_blocks: ThinkingBlocks::Strip,
+        append: Some(Append { times: 1, text: "go" }),
+        ..Edits::default()
+    };
+    let thought =
+        json!({ "role": "assistant", "content": [{ "type": "thinking", "thinking": "t" }] });
+    let body = json!({ "model": "q", "messages": [thought, thought] });
+    assert_eq!(
+        value(AnthropicMessages, &body, &edits)["messages"],
+        json!([{ "role": "user", "content": "go" }])
+    );
+}
+
+#[test]
 fn k9_a_tool_loop_that_lost_its_thinking_does_not_ask_for_more() {
     let asked = |last: Value| {
         json!({

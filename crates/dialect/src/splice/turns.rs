@@ -9,6 +9,15 @@ use crate::splice::apply::Change;
 use crate::splice::plan::extents;
 use crate::splice::{Edits, ThinkingBlocks};
 
+/// What is left of the conversation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    /// The tool loop in which it ends.
+    pub(super) tool_loop: Loop,
+    /// How many of its turns stay.
+    pub(super) turns: usize,
+}
+
 /// What is left of the tool loop that the conversation ends in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Loop {
@@ -30,18 +39,20 @@ pub(super) fn plan(
     request: &Request,
     edits: &Edits<'_>,
     changes: &mut Vec<Change>,
-) -> Result<Loop, JsonError> {
+) -> Result<Outcome, JsonError> {
     let strips = !matches!(edits.thinking_blocks, ThinkingBlocks::Keep);
     let wanted = match request.dialect() {
         Dialect::AnthropicMessages => strips || edits.system_turns_as_user,
         Dialect::OpenAiChat => edits.drop_reasoning_content || edits.developer_as_system,
         Dialect::OpenAiResponses => edits.developer_as_system,
     };
+    let untouched =
+        Outcome { tool_loop: Loop::Untouched, turns: request.conversation().turns().len() };
     let Conversation::Turns { turns: spans, .. } = request.conversation() else {
-        return Ok(Loop::Untouched);
+        return Ok(untouched);
     };
     if !wanted {
-        return Ok(Loop::Untouched);
+        return Ok(untouched);
     }
     let text = request.text();
     let turns =
@@ -59,7 +70,10 @@ pub(super) fn plan(
         && planner.lost_thinking == last_assistant
         && turns.last().map(|turn| turn.holds(text, "tool_result")).transpose()?.unwrap_or(false);
     changes.extend(cuts(spans, |at| gone[at]).into_iter().map(Change::cut));
-    Ok(if broken { Loop::WithoutThinking } else { Loop::Untouched })
+    Ok(Outcome {
+        tool_loop: if broken { Loop::WithoutThinking } else { Loop::Untouched },
+        turns: gone.iter().filter(|gone| !**gone).count(),
+    })
 }
 
 struct Planner<'p> {
