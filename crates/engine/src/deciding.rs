@@ -10,7 +10,7 @@ use crate::ids::AttemptId;
 use crate::policy::{Candidate, Clocks, Continuing, Presence};
 use crate::seats::Ticket;
 use crate::time::Now;
-use crate::view::View;
+use crate::view::{SeatView, View};
 
 impl Call {
     /// Decides on a view. Called by [`crate::Engine::admit`] and by a replay.
@@ -27,6 +27,14 @@ impl Call {
     /// Whether the next admission is for a retry that has to be paid from the route's budget.
     pub(crate) const fn unpaid_retry(&self) -> bool {
         matches!(self.state, State::Choosing(Wish::Again(Again { paid: false, .. })))
+    }
+
+    /// Whether the next admission is for a retry: it goes before whoever waits.
+    pub(crate) const fn is_retrying(&self) -> bool {
+        matches!(
+            self.state,
+            State::Choosing(Wish::Again(_)) | State::Pausing { wish: Wish::Again(_), .. }
+        )
     }
 
     /// Takes the proof of the attempt that has just begun.
@@ -81,12 +89,17 @@ impl Call {
         ));
         let judge = Decision::Judge { candidate: again.candidate, verdict: again.verdict };
         let Some(state) = view.candidates.get(again.candidate as usize) else { return judge };
-        if again.paid {
-            return if state.cooling_ms.is_some() { judge } else { go };
+        // During a pause its place may have gone to somebody else: nothing exceeds a cap (R5).
+        let seated = matches!(state.seat, SeatView::Open | SeatView::Held);
+        let left = self.spec.queue.policy.attempts_max.saturating_sub(self.attempts);
+        if state.cooling_ms.is_some() || !seated || left == 0 {
+            return judge;
         }
-        let others = choose::untried_runnable(&self.asking(view), again.candidate);
-        let room = self.spec.queue.policy.attempts_max.saturating_sub(self.attempts) > others;
-        match (state.single || state.cooling_ms.is_some() || !room, again.pause_ms) {
+        if again.paid {
+            return go;
+        }
+        let room = left > choose::untried_runnable(&self.asking(view), again.candidate);
+        match (state.single || !room, again.pause_ms) {
             (true, _) => judge,
             (false, 0) => go,
             (false, ms) => Decision::Pause { ms, why: again.why },

@@ -69,7 +69,8 @@ impl Engine {
         self.settle(now, call);
         let arrival = self.forget_waiter(call.spec.id);
         self.touch(now, call.spec.session);
-        let view = self.view(now, call, arrival.unwrap_or(u64::MAX));
+        let place = if call.is_retrying() { 0 } else { arrival.unwrap_or(u64::MAX) };
+        let view = self.view(now, call, place);
         let retry = call.unpaid_retry();
         let before = call.last_candidate;
         let decision = call.decide(now, &view);
