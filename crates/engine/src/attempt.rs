@@ -125,6 +125,11 @@ impl Attempt {
         self.began = Now { mono_ms: now.mono_ms, wall_ms: now.wall_ms };
     }
 
+    /// Whether any byte of an answer has come.
+    pub(crate) const fn answered(&self) -> bool {
+        self.last_byte_ms.is_some()
+    }
+
     pub(crate) const fn headed(&mut self, now: Now) {
         self.head = true;
         self.last_byte_ms = Some(now.mono_ms);

@@ -164,10 +164,11 @@ impl Call {
         self.finish();
     }
 
-    /// R48: once more on a fresh connection; only a second time is it the candidate's failure.
+    /// R48: once more on a fresh connection; a second time, or once a byte of an answer has
+    /// come, it is the candidate's failure.
     fn unserved(&mut self, now: Now) {
         let State::Running(attempt) = &mut self.state else { return };
-        if attempt.resent {
+        if attempt.resent || attempt.answered() {
             self.fail(now, &Failure::upstream(Class::TransportRemote), Repair::Impossible);
         } else {
             attempt.resend(now);
