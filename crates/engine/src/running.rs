@@ -119,6 +119,7 @@ impl Call {
         let State::Running(attempt) = &self.state else { return };
         let holds_all = self.spec.queue.policy.commit == CommitOn::Complete;
         if !attempt.committed || holds_all || tool_call == ToolCall::Open {
+            self.outputs.push_back(Output::Effect(Effect::Cancel(attempt.id)));
             self.fail(now, &Failure::upstream(Class::ServerError), Repair::Impossible);
         }
     }
