@@ -396,19 +396,27 @@ impl Call {
         if now.mono_ms < at {
             return;
         }
+        self.outputs.push_back(Output::Effect(Effect::Cancel(attempt.id)));
         let class = match clock {
             Clock::Connect => Class::Timeout,
-            Clock::Headers | Clock::Idle | Clock::Progress | Clock::FirstOutput | Clock::Share => {
-                Class::Stall
-            }
+            Clock::Headers | Clock::Idle | Clock::Progress | Clock::FirstOutput => Class::Stall,
+            Clock::Share => return self.share_used_up(now),
         };
-        self.outputs.push_back(Output::Effect(Effect::Cancel(attempt.id)));
         let failure = Failure {
             origin: Origin::Upstream,
             scope: Scope::Candidate,
             ..Failure::upstream(class)
         };
         self.fail(now, &failure, Repair::Impossible);
+    }
+
+    /// R11: a deadline blames nobody, and neither does a share of it.
+    fn share_used_up(&mut self, now: Now) {
+        let Some(attempt) = self.take_attempt() else { return };
+        self.outputs.push_back(Output::Effect(Effect::Discard(attempt.id)));
+        let reaction =
+            Reaction { retry: Retry::No, verdict: Verdict::Spared, then: Then::FailOver };
+        self.judge(now, attempt, Class::Timeout, reaction);
     }
 
     /// R11: a deadline blames nobody.
