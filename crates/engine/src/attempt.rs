@@ -127,7 +127,7 @@ impl Attempt {
 
     /// Whether any byte of an answer has come.
     pub(crate) const fn answered(&self) -> bool {
-        self.last_byte_ms.is_some()
+        self.head
     }
 
     pub(crate) const fn headed(&mut self, now: Now) {

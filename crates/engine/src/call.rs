@@ -327,7 +327,7 @@ pub(crate) enum State {
     Choosing(Wish),
     Pausing { until_ms: u64, why: Why, wish: Wish },
     Waiting { since_ms: u64, until_ms: u64, why: WaitFor },
-    AwaitingLease { since_ms: u64, until_ms: u64 },
+    AwaitingLease { since_ms: u64, until_ms: u64, candidate: u32 },
     Running(Attempt),
     Over,
 }

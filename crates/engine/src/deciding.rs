@@ -111,6 +111,8 @@ impl Call {
             return Decision::Exhausted(self.last_word(view, None));
         }
         let mut passed = core::mem::take(&mut self.passed);
+        let refused = self.refused(view);
+        let view = refused.as_ref().unwrap_or(view);
         let choice = choose::choose(&self.asking(view), &mut passed);
         self.passed = passed;
         match choice {
@@ -122,6 +124,21 @@ impl Call {
             }
             Choice::Nothing { soonest_ms } => Decision::Exhausted(self.last_word(view, soonest_ms)),
         }
+    }
+
+    /// What the view means after a no: a seat that can be asked for again is not asked for again
+    /// before something else has changed.
+    fn refused(&self, view: &View) -> Option<View> {
+        let State::AwaitingLease { candidate, .. } = self.state else { return None };
+        let index = candidate as usize;
+        let free = view.candidates.get(index).is_some_and(|state| state.seat == SeatView::Free);
+        free.then(|| {
+            let mut view = view.clone();
+            if let Some(state) = view.candidates.get_mut(index) {
+                state.seat = SeatView::Full { soonest_ms: None };
+            }
+            view
+        })
     }
 
     fn run(&self, view: &View, candidate: u32, mode: Mode, delayed: bool) -> Decision {
@@ -183,11 +200,14 @@ impl Call {
     fn carry_out(&mut self, now: Now, view: &View, decision: Decision) {
         match decision {
             Decision::Go(start) => self.begin(now, view, start),
-            Decision::Lease { .. } => {
+            Decision::Lease { candidate } => {
                 let patience = self.spec.queue.policy.wait_max_ms.saturating_sub(self.waited_ms);
                 let since_ms = now.mono_ms;
-                self.state =
-                    State::AwaitingLease { since_ms, until_ms: since_ms + patience.max(1) };
+                self.state = State::AwaitingLease {
+                    since_ms,
+                    until_ms: since_ms + patience.max(1),
+                    candidate,
+                };
             }
             Decision::Pause { ms, why } => {
                 let wish = match self.state {
