@@ -296,7 +296,7 @@ impl Engine {
             SeatView::Free | SeatView::Full { .. } => {
                 self.leases += 1;
                 let lease = LeaseId(self.leases);
-                if let Some(back) = route.seats.ask(now, holder, lease, row) {
+                for back in route.seats.ask(now, holder, lease, row) {
                     let holder = back.holder;
                     let fact = Fact::Unseated { route: candidate.route, holder, rest_ms: 0 };
                     self.notices.push_back(Notice::Fact(fact));

@@ -103,27 +103,22 @@ impl Seats {
         SeatView::Full { soonest_ms }
     }
 
-    /// Reserves a seat; an idle one is taken back where that is needed (R26).
+    /// Reserves a seat; idle ones are taken back where that is needed (R26).
     pub(crate) fn ask(
         &mut self,
         now: Now,
         holder: Holder,
         lease: LeaseId,
         row: Row,
-    ) -> Option<GivenBack> {
-        let mut taken_back = None;
-        if self.taken() >= row.cap {
-            let idlest = self
-                .seats
-                .iter()
-                .filter(|(_, seat)| seat.is_idle(now, row.idle_ms))
-                .min_by_key(|(_, seat)| seat.last_ended.mono_ms)
-                .map(|(holder, _)| *holder);
-            if let Some(holder) = idlest {
-                self.seats.remove(&holder);
-                // Nobody has used it for long: nothing upstream needs a rest.
-                taken_back = Some(GivenBack { holder, rest_ms: 0 });
-            }
+    ) -> Vec<GivenBack> {
+        let mut taken_back = Vec::new();
+        while self.taken() >= row.cap {
+            let idle = self.seats.iter().filter(|(_, seat)| seat.is_idle(now, row.idle_ms));
+            let idlest = idle.min_by_key(|(_, seat)| seat.last_ended.mono_ms);
+            let Some(holder) = idlest.map(|(holder, _)| *holder) else { break };
+            self.seats.remove(&holder);
+            // Nobody has used it for long: nothing upstream needs a rest.
+            taken_back.push(GivenBack { holder, rest_ms: 0 });
         }
         let seat = Seat {
             lease,
@@ -163,6 +158,7 @@ impl Seats {
     pub(crate) fn want_again(&mut self, holder: Holder) {
         if let Some(seat) = self.seats.get_mut(&holder) {
             seat.wanted = true;
+            seat.leaving = false;
         }
     }
 
@@ -200,7 +196,8 @@ impl Seats {
         }
         let rest_ms = if full >= seat.cap { seat.rest_ms } else { 0 };
         self.seats.remove(&holder);
-        if rest_ms > 0 {
+        let resting = self.rest_ms(now).unwrap_or(0);
+        if rest_ms > resting {
             self.rest = Some((now.after(rest_ms), holder));
         }
         Some(GivenBack { holder, rest_ms })
@@ -233,6 +230,8 @@ impl Seat {
     }
 
     fn idle_in(&self, now: Now, idle_ms: u64) -> Option<u64> {
-        (self.granted && self.running == 0).then(|| now.until(self.last_ended.after(idle_ms)))
+        // A wish that nobody has any more and nobody answers must not fill the route for ever.
+        let sits = self.granted || !self.wanted;
+        (sits && self.running == 0).then(|| now.until(self.last_ended.after(idle_ms)))
     }
 }
