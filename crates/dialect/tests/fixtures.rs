@@ -1,5 +1,7 @@
 //! Requests captured from real clients: each is read, and goes out unharmed.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
 use bytes::Bytes;
 use ekiden_dialect::request::{self, Thinking};
 use ekiden_dialect::splice::{Append, Edits, ThinkingBlocks, ThinkingMode, splice};

@@ -5,6 +5,7 @@ use super::*;
 use crate::Dialect::{AnthropicMessages, OpenAiChat, OpenAiResponses};
 use crate::testing;
 
+#[expect(clippy::needless_pass_by_value, reason = "rows of tests read better without borrows")]
 fn facts(dialect: Dialect, body: serde_json::Value) -> Facts {
     read(dialect, &Bytes::from(body.to_string())).unwrap().facts
 }
