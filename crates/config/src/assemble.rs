@@ -100,7 +100,11 @@ pub(crate) fn config(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Config {
             format!("no queue is written: an empty one stands in as `{DEFAULT_QUEUE}`"),
             format!("write `[queues.{DEFAULT_QUEUE}]` with `candidates = [\"provider/model\"]`"),
         );
-        config.queues.push(Queue { policy: config.default_policy.clone(), ..empty_queue() });
+        config.queues.push(Queue {
+            policy: config.default_policy.clone(),
+            clocks: config.default_clocks,
+            ..empty_queue()
+        });
     }
     config.origins = std::mem::take(&mut reader.origins);
     config
@@ -114,6 +118,7 @@ pub(crate) fn empty_queue() -> Queue {
         name: DEFAULT_QUEUE_NAME.to_owned(),
         candidates: Vec::new(),
         policy: PolicySettings::preset(Preset::Relay),
+        clocks: ClockSettings::default(),
     }
 }
 
@@ -401,12 +406,13 @@ fn queues(
             continue;
         };
         let fields = section(reader, Some(table), "queues.ID", &path);
+        let clocks = defaults.clocks(Some(&fields));
         let place = candidates::Place {
             queue: id.get_ref(),
             providers,
             known: &known,
             queues: &ids,
-            clocks: defaults.clocks(Some(&fields)),
+            clocks,
         };
         let candidates = candidates::read(reader, table.get("candidates"), &place);
         if candidates.is_empty() && !reader.was_refused(table.get("candidates")) {
@@ -429,6 +435,7 @@ fn queues(
             name,
             candidates,
             policy: defaults.policy(Some(&fields), Preset::Relay),
+            clocks,
         });
     }
     list

@@ -140,6 +140,7 @@ const fn known(
 pub(crate) fn fill(reader: &mut Reader<'_>, config: &mut Config) {
     let mut queue = empty_queue();
     queue.policy = config.default_policy.clone();
+    queue.clocks = config.default_clocks;
     for known in &WELL_KNOWN {
         let Some(key) = reader.env.var(known.key_variable) else {
             continue;

@@ -38,7 +38,9 @@ pub mod paths;
 mod policy;
 mod problem;
 mod read;
+pub mod reference;
 mod settings;
+mod show;
 mod url;
 mod value;
 
@@ -53,5 +55,6 @@ pub use settings::{
     Alias, Candidate, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin,
     Profile, Provider, Queue, SessionField, UnknownModel,
 };
+pub use show::Setting;
 pub use url::{BaseUrl, UrlError, guarded_address};
 pub use value::{UnitError, Value, parse_size_bytes, parse_span_ms, show_size_bytes, show_span_ms};

@@ -134,7 +134,11 @@ fn words(chars: &[char]) -> Vec<(usize, usize)> {
             at += 1;
             continue;
         }
-        let end = at + chars[at..].iter().take_while(|c| !is_edge(**c)).count();
+        let mut end = at + chars[at..].iter().take_while(|c| !is_edge(**c)).count();
+        if chars[at..end].windows(3).any(|three| three == [':', '/', '/']) {
+            let ends = |c: char| c.is_whitespace() || "\"'`".contains(c);
+            end = at + chars[at..].iter().take_while(|c| !ends(**c)).count();
+        }
         let word: String = chars[at..end].iter().collect();
         let slashes = word.find("://").map(|byte| word[..byte].chars().count() + 3);
         let user_end = chars[at..end].iter().rposition(|c| *c == '@');
@@ -168,7 +172,7 @@ mod tests {
             ),
             (r#"listn = "sk-abcdef123""#, r#"listn = "***""#),
             (r#"base_url = "https://me:pw@x.example""#, r#"base_url = "https://***@x.example""#),
-            (r#"base_url = "https://x.example?a=b""#, r#"base_url = "https://x.example?***=b""#),
+            (r#"base_url = "https://x.example?a=b""#, r#"base_url = "https://x.example?***""#),
             (r#"headers = { x-a = "b" }"#, r#"headers = ***"#),
             (r#"api_key_env = "MY_KEY""#, r#"api_key_env = "MY_KEY""#),
             (r#"max_tokens = 12"#, r#"max_tokens = 12"#),

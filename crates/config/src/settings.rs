@@ -193,6 +193,8 @@ pub struct Queue {
     pub candidates: Vec<Candidate>,
     /// The mechanisms.
     pub policy: PolicySettings,
+    /// What its candidates' clocks stand on, for the page; theirs hold it already.
+    pub clocks: ClockSettings,
 }
 
 /// A route in a queue with its own options.
