@@ -20,7 +20,7 @@ async fn a_connection_stays_for_the_next_request() {
         assert!(client.reply().await.whole);
     }
     let log = rig.upstream.log();
-    assert_eq!((log.connections_total, log.connections_open), (1, 1));
+    assert_eq!((log.connections_total, log.connections_open, log.in_flight_max), (1, 1, 1));
     assert!(log.requests.iter().all(|seen| seen.connection == 0));
     assert!(log.requests.iter().all(|seen| seen.end.unwrap().how == How::Whole));
     drop(client);
@@ -186,6 +186,18 @@ async fn a_reset_comes_before_the_body_or_after_it() {
         assert!(log.requests.iter().all(|seen| seen.written == 0));
         assert!(log.requests[0].body.is_empty());
         assert_eq!(log.requests[1].body, way.body().to_string());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_early_reset_is_not_anothers_while_models_have_scripts() {
+    let mut rig = Rig::new("reset-head");
+    rig.upstream.script_for("sim-b", "ok:fine".parse().unwrap());
+    for way in Way::ALL {
+        let mut body = way.body();
+        body["model"] = "sim-b".into();
+        assert_eq!(rig.send(&way.request_of(&body)).await.said(way).text, "fine");
+        assert_eq!(rig.ask(way).await.code, None);
     }
 }
 
