@@ -1,2 +1,57 @@
-//! x
-fn main() {}
+//! The project's chores. It decides nothing about the product, installs nothing outside `target/`,
+//! and touches no file of the tree but the built WebAssembly file and its digest.
+
+use std::process::ExitCode;
+
+mod arrows;
+mod command;
+mod debian;
+mod digest;
+mod house;
+mod project;
+mod report;
+mod rules;
+mod sdk;
+mod stages;
+mod tally;
+mod wasm;
+
+use project::Project;
+use stages::Extent;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test         everything that continuous integration runs
+  test --fast  the same without the slow stages
+  check        formatting, lints, dependency arrows, house rules
+  wasm         build crates/wasm/ekiden.wasm and write its digest
+  rules        which numbered rules are named by a test, and which by none";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(code) => code,
+        Err(error) => {
+            report::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
+    let project = Project::find()?;
+    match words {
+        ["test"] => Ok(stages::run(&project, Extent::Everything)),
+        ["test", "--fast"] => Ok(stages::run(&project, Extent::Fast)),
+        ["check"] => Ok(stages::run(&project, Extent::Checks)),
+        ["wasm"] => wasm::build(&project).map(|()| ExitCode::SUCCESS),
+        ["rules"] => rules::show(&project).map(|()| ExitCode::SUCCESS),
+        [] | ["help" | "--help" | "-h"] => {
+            report::say(USAGE);
+            Ok(ExitCode::SUCCESS)
+        }
+        other => anyhow::bail!("no such command: {}\n\n{USAGE}", other.join(" ")),
+    }
+}
