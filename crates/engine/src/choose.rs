@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::class::Class;
+use crate::ids::RouteId;
 use crate::policy::{Candidate, Policy, Presence, Queue};
 use crate::view::{CandidateView, ParoleView, SeatView, View};
 
@@ -230,6 +231,16 @@ fn wait(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
         }
     }
     best.map(|(ms, why)| Choice::Wait { ms: ms.max(1), why })
+}
+
+/// The routes that the call would take as soon as nobody else stands in the way.
+pub(crate) fn hopes(asking: &Asking<'_>) -> impl Iterator<Item = RouteId> {
+    (0..asking.queue.candidates.len() as u32).filter_map(|index| {
+        let (candidate, state, past) = asking.at(index)?;
+        let in_play = state.quarantine.is_none_or(|out| out.parole == ParoleView::In(0));
+        let hopes = asking.may_return(candidate, past) && in_play && !state.stand_in;
+        hopes.then_some(candidate.route)
+    })
 }
 
 /// When the state of a candidate changes by itself; `None` inside: at an unknown moment.

@@ -1,12 +1,14 @@
 //! How a call answers an admission: the half of [`Call`] that reads a view.
 
+use alloc::vec::Vec;
+
 use crate::attempt::Attempt;
 use crate::call::{
     Again, Call, Decision, Delivery, Effect, History, LastWord, Output, Purpose, Report, Start,
     State, Why, Wish,
 };
 use crate::choose::{self, Asking, Choice, Mode, Past};
-use crate::ids::AttemptId;
+use crate::ids::{AttemptId, RouteId};
 use crate::policy::{Candidate, Clocks, Continuing, Presence};
 use crate::seats::Ticket;
 use crate::time::Now;
@@ -124,6 +126,11 @@ impl Call {
             }
             Choice::Nothing { soonest_ms } => Decision::Exhausted(self.last_word(view, soonest_ms)),
         }
+    }
+
+    /// The routes that this call would take as soon as nobody else stands in the way.
+    pub(crate) fn hopes(&self, view: &View) -> Vec<RouteId> {
+        choose::hopes(&self.asking(view)).collect()
     }
 
     /// What the view means after a no: a seat that can be asked for again is not asked for again

@@ -34,7 +34,10 @@ pub struct Engine {
 pub(crate) struct Waiter {
     pub(crate) arrival: u64,
     pub(crate) call: CallId,
+    /// A change of these wakes it.
     pub(crate) routes: Vec<RouteId>,
+    /// It would take these as soon as nobody else stands in the way; nobody who came later may.
+    pub(crate) hopes: Vec<(RouteId, Holder)>,
 }
 
 /// The most sessions that are remembered; the longest unseen are forgotten beyond it.
@@ -67,7 +70,8 @@ impl Engine {
     /// [`crate::Output::Admit`].
     pub fn admit(&mut self, now: Now, call: &mut Call) -> Decision {
         self.settle(now, call);
-        let arrival = self.forget_waiter(call.spec.id);
+        let waiter = self.forget_waiter(call.spec.id);
+        let arrival = waiter.as_ref().map(|waiter| waiter.arrival);
         self.touch(now, call.spec.session);
         let place = if call.is_retrying() { 0 } else { arrival.unwrap_or(u64::MAX) };
         let view = self.view(now, call, place);
@@ -91,11 +95,27 @@ impl Engine {
             Decision::Lease { candidate } => self.ask(now, call, candidate, arrival),
             Decision::Wait { .. } => {
                 let routes = call.spec.queue.candidates.iter().map(|c| c.route).collect();
-                self.enlist(call.spec.id, routes, arrival);
+                let hopes = call.hopes(&view).into_iter();
+                let hopes = hopes.map(|route| (route, self.holder(call, route))).collect();
+                self.enlist(call.spec.id, routes, hopes, arrival);
             }
             Decision::Judge { .. } | Decision::Exhausted(_) => {}
         }
+        if let Some(waiter) = waiter {
+            self.step_aside(waiter);
+        }
         decision
+    }
+
+    /// Whoever no longer waits for a route stands in nobody's way there.
+    pub(crate) fn step_aside(&mut self, waiter: Waiter) {
+        for (route, _) in waiter.hopes {
+            let hopes = |(hoped, _): &(RouteId, Holder)| *hoped == route;
+            let waits = |other: &Waiter| other.call == waiter.call && other.hopes.iter().any(hopes);
+            if !self.waiters.iter().any(waits) {
+                self.wake(route);
+            }
+        }
     }
 
     /// The answer to a [`Want`].
@@ -159,7 +179,7 @@ impl Engine {
         let key = (spec.queue.id, route_id);
         let quarantine =
             session.quarantined.get(&key).map(|out| quarantine_view(now, policy, out, spec.id));
-        let ahead = self.ahead(route_id, spec.id, arrival);
+        let ahead = self.ahead(route_id, spec.id, arrival).count() as u32;
         let lone = route.probe == Probe::Needed;
         CandidateView {
             quarantine,
@@ -172,7 +192,7 @@ impl Engine {
                 Probe::Unneeded => false,
             },
             untested: lone,
-            seat: self.seat_view(now, call, candidate, route, ahead),
+            seat: self.seat_view(now, call, candidate, route, arrival),
             single: route.single(writes_to(call), now, policy.judged_memory_ms),
         }
     }
@@ -183,13 +203,18 @@ impl Engine {
         call: &Call,
         candidate: &Candidate,
         route: &Route,
-        ahead: u32,
+        arrival: u64,
     ) -> SeatView {
+        let ahead = || self.ahead(candidate.route, call.spec.id, arrival);
         let seat = match row(call, candidate) {
             None => SeatView::Open,
-            Some(row) => route.seats.view(now, self.holder(call, candidate.route), row, ahead),
+            Some(row) => {
+                let seatless = ahead().filter(|holder| !route.seats.knows(*holder)).count() as u32;
+                route.seats.view(now, self.holder(call, candidate.route), row, seatless)
+            }
         };
-        let crowded = candidate.max_in_flight.is_some_and(|most| route.in_flight + ahead >= most);
+        let crowded = |most| route.in_flight + ahead().count() as u32 >= most;
+        let crowded = candidate.max_in_flight.is_some_and(crowded);
         match seat {
             SeatView::Open | SeatView::Held | SeatView::Free if crowded => {
                 SeatView::Full { soonest_ms: None }
@@ -203,12 +228,16 @@ impl Engine {
         }
     }
 
-    /// R5: how many calls that came earlier wait for this route.
-    fn ahead(&self, route: RouteId, call: CallId, arrival: u64) -> u32 {
-        let earlier = self.waiters.iter().filter(|waiter| {
-            waiter.arrival < arrival && waiter.call != call && waiter.routes.contains(&route)
-        });
-        earlier.count() as u32
+    /// R5: who came earlier and waits for this very route.
+    fn ahead(
+        &self,
+        route: RouteId,
+        call: CallId,
+        arrival: u64,
+    ) -> impl Iterator<Item = Holder> + '_ {
+        let earlier = move |waiter: &&Waiter| waiter.arrival < arrival && waiter.call != call;
+        let hopes = self.waiters.iter().filter(earlier).flat_map(|waiter| waiter.hopes.iter());
+        hopes.filter(move |(hoped, _)| *hoped == route).map(|(_, holder)| *holder)
     }
 
     /// R47: an internal call may use its session's seat, but takes none in its name.
@@ -287,7 +316,8 @@ impl Engine {
         let Some(candidate) = call.candidate(candidate).copied() else { return };
         let Some(row) = row(call, &candidate) else { return };
         let holder = self.holder(call, candidate.route);
-        self.enlist(call.spec.id, alloc::vec![candidate.route], arrival);
+        let hopes = alloc::vec![(candidate.route, holder)];
+        self.enlist(call.spec.id, alloc::vec![candidate.route], hopes, arrival);
         let route = self.routes.entry(candidate.route).or_default();
         let seat = route.seats.view(now, holder, row, 0);
         match seat {
@@ -307,18 +337,24 @@ impl Engine {
         }
     }
 
-    fn enlist(&mut self, call: CallId, routes: Vec<RouteId>, arrival: Option<u64>) {
+    fn enlist(
+        &mut self,
+        call: CallId,
+        routes: Vec<RouteId>,
+        hopes: Vec<(RouteId, Holder)>,
+        arrival: Option<u64>,
+    ) {
         let arrival = arrival.unwrap_or_else(|| {
             self.arrivals += 1;
             self.arrivals
         });
         let place = self.waiters.partition_point(|waiter| waiter.arrival < arrival);
-        self.waiters.insert(place, Waiter { arrival, call, routes });
+        self.waiters.insert(place, Waiter { arrival, call, routes, hopes });
     }
 
-    pub(crate) fn forget_waiter(&mut self, call: CallId) -> Option<u64> {
+    pub(crate) fn forget_waiter(&mut self, call: CallId) -> Option<Waiter> {
         let index = self.waiters.iter().position(|waiter| waiter.call == call)?;
-        Some(self.waiters.remove(index).arrival)
+        Some(self.waiters.remove(index))
     }
 
     /// Wakes whoever waits for a route, first come first served.

@@ -78,6 +78,11 @@ impl Seats {
         self.seats.get(&holder).is_some_and(|seat| seat.granted)
     }
 
+    /// Whether a seat is held or has been asked for.
+    pub(crate) fn knows(&self, holder: Holder) -> bool {
+        self.seats.contains_key(&holder)
+    }
+
     pub(crate) fn holders(&self) -> impl Iterator<Item = Holder> + '_ {
         self.seats.keys().copied()
     }

@@ -261,7 +261,9 @@ impl Engine {
 
     fn over(&mut self, now: Now, call: &Call) {
         let id = call.spec.id;
-        self.forget_waiter(id);
+        if let Some(waiter) = self.forget_waiter(id) {
+            self.step_aside(waiter);
+        }
         for candidate in &call.spec.queue.candidates {
             let route_id = candidate.route;
             if self.end_trial(call, route_id) {
