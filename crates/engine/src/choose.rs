@@ -122,11 +122,12 @@ pub(crate) fn choose(asking: &Asking<'_>, passed: &mut Vec<Passed>) -> Choice {
     if let Some(choice) = first_cooled(asking, &order) {
         return choice;
     }
-    if let Some(wait) = wait(asking, &order) {
+    if let Some(wait) = wait(asking, &order, next_moment) {
         return wait;
     }
     first_too_small(asking, &order)
         .or_else(|| last_resort(asking, &order))
+        .or_else(|| wait(asking, &order, last_moment).filter(|_| asking.has_last_resort()))
         .unwrap_or_else(|| Choice::Nothing { soonest_ms: soonest(asking, &order) })
 }
 
@@ -183,7 +184,7 @@ fn first_too_small(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
 }
 
 fn last_resort(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
-    if !asking.queue.policy.retry_when_all_quarantined.is_on() {
+    if !asking.has_last_resort() {
         return None;
     }
     order.iter().find_map(|&index| {
@@ -209,7 +210,11 @@ fn run(candidate: u32, state: &CandidateView, mode: Mode) -> Choice {
 
 /// R5 (1): the soonest moment, if it can come within what is left of `wait_max`; a rest is waited
 /// out in full.
-fn wait(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
+fn wait(
+    asking: &Asking<'_>,
+    order: &[u32],
+    moment: fn(&CandidateView, Past) -> Option<Moment>,
+) -> Option<Choice> {
     let patience = asking.patience_ms;
     let mut best: Option<(u64, WaitFor)> = None;
     for &index in order {
@@ -217,7 +222,7 @@ fn wait(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
         if !asking.may_return(candidate, past) {
             continue;
         }
-        let Some((ms, why)) = next_moment(state, past) else { continue };
+        let Some((ms, why)) = moment(state, past) else { continue };
         let ms = match (ms, why) {
             (Some(ms), WaitFor::Rest) => ms,
             (Some(ms), WaitFor::Seat) if patience > 0 => ms.min(patience),
@@ -243,23 +248,35 @@ pub(crate) fn hopes(asking: &Asking<'_>) -> impl Iterator<Item = RouteId> {
     })
 }
 
-/// When the state of a candidate changes by itself; `None` inside: at an unknown moment.
-fn next_moment(state: &CandidateView, past: Past) -> Option<(Option<u64>, WaitFor)> {
+/// After how long, where that is known, and what changes then.
+type Moment = (Option<u64>, WaitFor);
+
+/// When a candidate may run of itself.
+fn next_moment(state: &CandidateView, past: Past) -> Option<Moment> {
+    let Some(quarantine) = state.quarantine else { return shared_moment(state) };
+    let parole = match quarantine.parole {
+        ParoleView::Never => None,
+        ParoleView::In(ms) => Some(ms),
+        ParoleView::Running => return Some((None, WaitFor::Parole)),
+    };
+    // What this very call has just judged is not waited for.
+    let in_play = [parole, quarantine.ends_ms].into_iter().flatten().min();
+    match (in_play.filter(|_| past == Past::Untried)?, state.cooling_ms) {
+        (0, _) => shared_moment(state),
+        (ms, Some(cooling)) if cooling > ms => Some((Some(cooling), WaitFor::Cooldown)),
+        (ms, _) => Some((Some(ms), WaitFor::Parole)),
+    }
+}
+
+/// When a quarantined candidate may run because all are quarantined.
+fn last_moment(state: &CandidateView, past: Past) -> Option<Moment> {
+    state.quarantine.filter(|_| past == Past::Untried)?;
+    shared_moment(state)
+}
+
+fn shared_moment(state: &CandidateView) -> Option<Moment> {
     if let Some(ms) = state.cooling_ms {
         return Some((Some(ms), WaitFor::Cooldown));
-    }
-    if let Some(quarantine) = state.quarantine {
-        let parole = match quarantine.parole {
-            ParoleView::Never => None,
-            ParoleView::In(0) => return seat_moment(state),
-            ParoleView::In(ms) => Some(ms),
-            ParoleView::Running => return Some((None, WaitFor::Parole)),
-        };
-        // What this very call has just judged is not waited for.
-        return match (past, [parole, quarantine.ends_ms].into_iter().flatten().min()) {
-            (Past::Untried, Some(ms)) => Some((Some(ms), WaitFor::Parole)),
-            _ => None,
-        };
     }
     if state.stand_in {
         return Some((None, WaitFor::StandIn));
@@ -270,7 +287,7 @@ fn next_moment(state: &CandidateView, past: Past) -> Option<(Option<u64>, WaitFo
     seat_moment(state)
 }
 
-fn seat_moment(state: &CandidateView) -> Option<(Option<u64>, WaitFor)> {
+fn seat_moment(state: &CandidateView) -> Option<Moment> {
     match state.seat {
         SeatView::Resting { ms } => Some((Some(ms), WaitFor::Rest)),
         SeatView::Full { soonest_ms } => Some((soonest_ms, WaitFor::Seat)),
@@ -373,6 +390,10 @@ impl Asking<'_> {
 
     fn window_fits(&self, candidate: &Candidate) -> bool {
         self.window_above.is_none_or(|floor| candidate.window.is_some_and(|window| window > floor))
+    }
+
+    const fn has_last_resort(&self) -> bool {
+        self.queue.policy.retry_when_all_quarantined.is_on()
     }
 
     fn may_return(&self, candidate: &Candidate, past: Past) -> bool {
