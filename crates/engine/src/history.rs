@@ -22,6 +22,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use crate::call::{Call, CallSpec, Input, Output};
+use crate::class::Failure;
 use crate::codec::{BadWord, Read, Words, bad, next, word};
 use crate::engine::{Engine, Grant};
 use crate::fact::Notice;
@@ -220,5 +221,13 @@ pub fn grant_line(lease: LeaseId, route: RouteId, grant: Grant) -> String {
     lease.write(&mut out);
     route.write(&mut out);
     grant.write(&mut out);
+    out
+}
+
+/// A failure in the words that `feed CALL MONO WALL attempt ATTEMPT failed …` takes.
+#[must_use]
+pub fn failure_words(failure: Failure) -> String {
+    let mut out = String::new();
+    failure.write(&mut out);
     out
 }
