@@ -182,7 +182,11 @@ impl Engine {
         if self.write_session(now, place.session).verified.remove(&(place.queue, route_id)) {
             self.notices.push_back(Notice::Fact(Fact::Unverified { place }));
         }
-        let holder = self.holder(call, route_id);
+        // R47: a chore gives nothing back in its session's name.
+        let holder = match call.spec.purpose {
+            Purpose::Main => self.holder(call, route_id),
+            Purpose::Internal => Holder::Call(call.spec.id),
+        };
         let route = self.routes.entry(route_id).or_default();
         if call.spec.purpose == Purpose::Main {
             route.tally.failures += 1;
