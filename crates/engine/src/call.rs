@@ -378,8 +378,10 @@ pub struct Call {
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) reports: Vec<Report>,
     pub(crate) recorder: Recorder,
-    /// Routes that this call's next attempt passes over because they cool (R22).
+    /// Whom the last choice passed over, and why.
     pub(crate) passed: Vec<Passed>,
+    /// Of these the ones that cooled: this call's attempts stand in for them (R22).
+    pub(crate) instead_of: Vec<RouteId>,
 }
 
 impl Call {
@@ -408,6 +410,7 @@ impl Call {
             outputs: VecDeque::from([Output::Admit]),
             reports: Vec::new(),
             passed: Vec::new(),
+            instead_of: Vec::new(),
         }
     }
 

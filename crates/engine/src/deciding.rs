@@ -7,7 +7,7 @@ use crate::call::{
     Again, Call, Decision, Delivery, Effect, History, LastWord, Output, Purpose, Report, Start,
     State, Why, Wish,
 };
-use crate::choose::{self, Asking, Choice, Mode, Past};
+use crate::choose::{self, Asking, Choice, Mode, Past, Reason};
 use crate::ids::{AttemptId, RouteId};
 use crate::policy::{Candidate, Clocks, Continuing, Presence};
 use crate::seats::Ticket;
@@ -20,7 +20,11 @@ impl Call {
         let started = *self.started.get_or_insert(now);
         self.count_wait(now);
         self.passed.clear();
+        let again = self.is_retrying();
         let decision = self.decision(now, started, view);
+        if !again && matches!(decision, Decision::Go(_)) {
+            self.instead_of = self.passed_cooling();
+        }
         self.recorder.admitted(now, view, &self.passed, decision);
         self.carry_out(now, view, decision);
         decision
@@ -37,6 +41,11 @@ impl Call {
             self.state,
             State::Choosing(Wish::Again(_)) | State::Pausing { wish: Wish::Again(_), .. }
         )
+    }
+
+    fn passed_cooling(&self) -> Vec<RouteId> {
+        let cooled = self.passed.iter().filter(|p| matches!(p.reason, Reason::Cooling(_)));
+        cooled.filter_map(|p| self.candidate(p.candidate)).map(|c| c.route).collect()
     }
 
     /// Takes the proof of the attempt that has just begun.

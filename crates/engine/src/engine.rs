@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use crate::call::{Call, Decision, Purpose, Seating, Start};
-use crate::choose::{Mode, Reason};
+use crate::choose::Mode;
 use crate::fact::{Fact, LiftedBy, Notice, Place, Want};
 use crate::ids::{CallId, LeaseId, RouteId, SessionId};
 use crate::policy::{Candidate, Policy};
@@ -271,7 +271,7 @@ impl Engine {
             route: candidate.route,
             began: now,
             main: spec.purpose == Purpose::Main,
-            instead_of: cooled_routes(call),
+            instead_of: call.instead_of.clone(),
         });
         if matches!(start.mode, Mode::Parole | Mode::LastResort)
             && let Some(out) = session.quarantined.get_mut(&(place.queue, place.route))
@@ -454,9 +454,4 @@ fn row(call: &Call, candidate: &Candidate) -> Option<Row> {
         idle_ms: policy.lease_idle_ms,
         rest_ms: policy.rest_ms,
     })
-}
-
-fn cooled_routes(call: &Call) -> Vec<RouteId> {
-    let cooled = call.passed.iter().filter(|p| matches!(p.reason, Reason::Cooling(_)));
-    cooled.filter_map(|p| call.candidate(p.candidate)).map(|candidate| candidate.route).collect()
 }
