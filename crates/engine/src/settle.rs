@@ -169,11 +169,11 @@ impl Engine {
                 let fact = Fact::Cooled { route: route_id, ms, class, call: id, attempt };
                 self.notices.push_back(Notice::Fact(fact));
                 if mode == Mode::Parole {
-                    self.prolong(now, call, place);
+                    self.prolong(now, call, place, mode);
                 }
             }
             Verdict::Quarantined { until_ms } => {
-                let quarantine = self.quarantine(now, call, place, class, until_ms);
+                let quarantine = self.quarantine(now, call, place, class, until_ms, mode);
                 let fact = Fact::Quarantined { place, quarantine, call: id, attempt };
                 self.notices.push_back(Notice::Fact(fact));
                 self.routes.entry(route_id).or_default().judged(place.session, now);
@@ -202,11 +202,14 @@ impl Engine {
         place: Place,
         class: Class,
         until_ms: Option<u64>,
+        mode: Mode,
     ) -> Quarantine {
         let (day, policy) = (self.day, &call.spec.queue.policy);
         let session = self.write_session(now, place.session);
         let key = (place.queue, place.route);
-        let paroles = session.quarantined.get(&key).map_or(0, |out| out.facts.paroles + 1);
+        // Two calls that fail at once are one proof; only a trial that failed doubles the span.
+        let trial = u32::from(matches!(mode, Mode::Parole | Mode::LastResort));
+        let paroles = session.quarantined.get(&key).map_or(0, |out| out.facts.paroles + trial);
         let parole_ms = (class.is_transient() && policy.parole_after_ms > 0).then(|| {
             let span = policy.parole_after_ms.saturating_mul(1 << paroles.min(20));
             now.wall_ms.saturating_add(span.min(policy.parole_max_ms))
@@ -225,11 +228,11 @@ impl Engine {
     }
 
     /// A parole that ended in a cooldown counts as failed.
-    fn prolong(&mut self, now: Now, call: &Call, place: Place) {
+    fn prolong(&mut self, now: Now, call: &Call, place: Place, mode: Mode) {
         let known = self.sessions.get(&place.session);
         let out = known.and_then(|session| session.quarantined.get(&(place.queue, place.route)));
         if let Some(class) = out.map(|out| out.facts.class) {
-            self.quarantine(now, call, place, class, None);
+            self.quarantine(now, call, place, class, None, mode);
         }
     }
 

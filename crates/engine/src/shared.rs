@@ -132,6 +132,7 @@ impl Route {
     pub(crate) fn warm(&mut self) -> bool {
         let was = self.cooling.take().is_some() || self.probe != Probe::Unneeded;
         self.probe = Probe::Unneeded;
+        self.cooled_until = None;
         was
     }
 
@@ -158,6 +159,7 @@ impl Session {
             && self.verified.is_empty()
             && self.running.is_empty()
             && self.speeds.is_empty()
+            && self.truncations.is_empty()
     }
 
     /// R22: a run of this session that began before the limit was over stands in for the route.
