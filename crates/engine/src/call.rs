@@ -367,6 +367,8 @@ pub struct Call {
     pub(crate) retries: u32,
     pub(crate) failovers: u32,
     pub(crate) last_candidate: Option<u32>,
+    /// The pause before the coming failover is still to be made (R9).
+    pub(crate) delay_due: bool,
     pub(crate) waited_ms: u64,
     pub(crate) network_waits: u32,
     pub(crate) spared_by_sleep: u32,
@@ -399,6 +401,7 @@ impl Call {
             retries: 0,
             failovers: 0,
             last_candidate: None,
+            delay_due: false,
             waited_ms: 0,
             network_waits: 0,
             spared_by_sleep: 0,

@@ -74,7 +74,7 @@ impl Call {
             State::Waiting { .. }
             | State::AwaitingLease { .. }
             | State::Running(_)
-            | State::Over => Wish::Next { delayed: true },
+            | State::Over => Wish::Next { delayed: !self.delay_due },
         };
         match wish {
             Wish::Again(again) => self.again(view, again),
@@ -236,7 +236,10 @@ impl Call {
                     | State::Waiting { .. }
                     | State::AwaitingLease { .. }
                     | State::Running(_)
-                    | State::Over => Wish::Next { delayed: true },
+                    | State::Over => {
+                        self.delay_due = false;
+                        Wish::Next { delayed: true }
+                    }
                 };
                 self.state = State::Pausing { until_ms: now.mono_ms + ms, why, wish };
             }
@@ -274,6 +277,7 @@ impl Call {
             self.repaired = false;
             self.last_candidate = Some(start.candidate);
         }
+        self.delay_due = false;
         self.repaired |= start.repair;
         self.attempts += 1;
         let clocks = self.clocks(&candidate, start.mode);

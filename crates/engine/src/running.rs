@@ -347,6 +347,7 @@ impl Call {
             Then::Tell => return self.refuse(LastWord::AsItCame(id)),
             Then::TellOverflow => return self.refuse(LastWord::Overflow(id)),
         }
+        self.delay_due = true;
         self.state = State::Choosing(Wish::Next { delayed: false });
         self.outputs.push_back(Output::Admit);
     }
