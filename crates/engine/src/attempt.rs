@@ -68,6 +68,8 @@ pub(crate) struct Attempt {
     pub(crate) resent: bool,
     share_until_ms: Option<u64>,
     blocked_since_ms: Option<u64>,
+    /// For how long the client did not read, in all.
+    blocked_ms: u64,
 }
 
 impl Attempt {
@@ -96,6 +98,7 @@ impl Attempt {
             resent: false,
             share_until_ms: None,
             blocked_since_ms: None,
+            blocked_ms: 0,
         }
     }
 
@@ -160,7 +163,8 @@ impl Attempt {
 
     /// The client reads again: what upstream owes is counted from here.
     pub(crate) const fn unblocked(&mut self, now: Now) {
-        if self.blocked_since_ms.take().is_some() {
+        if let Some(since) = self.blocked_since_ms.take() {
+            self.blocked_ms += now.mono_ms.saturating_sub(since);
             self.last_byte_ms = Some(now.mono_ms);
             self.last_progress_ms = Some(now.mono_ms);
         }
@@ -176,8 +180,9 @@ impl Attempt {
             return None;
         }
         let began = self.began.mono_ms;
+        let read = began.saturating_add(self.blocked_ms);
         let first_output =
-            limit(self.clocks.first_output_ms, began, Clock::FirstOutput).filter(|_| !self.output);
+            limit(self.clocks.first_output_ms, read, Clock::FirstOutput).filter(|_| !self.output);
         let share = self.share_until_ms.map(|until| (until, Clock::Share));
         let Some(sent) = self.sent_ms else {
             let connect = limit(self.clocks.connect_ms, began, Clock::Connect);
