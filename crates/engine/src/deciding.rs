@@ -118,15 +118,17 @@ impl Call {
     }
 
     fn next(&mut self, started: Now, now: Now, view: &View, delayed: bool) -> Decision {
-        if self.attempts >= self.spec.queue.policy.attempts_max {
-            return Decision::Exhausted(self.last_word(view, None));
-        }
         let mut passed = core::mem::take(&mut self.passed);
         let refused = self.refused(view);
         let view = refused.as_ref().unwrap_or(view);
         let choice = choose::choose(&self.asking(view), &mut passed);
         self.passed = passed;
+        let spent = self.attempts >= self.spec.queue.policy.attempts_max;
         match choice {
+            Choice::Run { .. } | Choice::Ask { .. } if spent => {
+                Decision::Exhausted(self.last_word(view, Some(0)))
+            }
+            Choice::Wait { ms, .. } if spent => Decision::Exhausted(self.last_word(view, Some(ms))),
             Choice::Run { candidate, mode } => self.run(view, candidate, mode, delayed),
             Choice::Ask { candidate, .. } => Decision::Lease { candidate },
             Choice::Wait { ms, why } => {
