@@ -190,6 +190,44 @@ impl Shown {
     }
 }
 
+/// Whether JSON that comes in pieces has been closed; it does not judge it otherwise.
+///
+/// Some upstreams end a tool call at the output limit and say that it is complete: its arguments
+/// then stop in the middle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Balance {
+    depth: i32,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Balance {
+    pub(crate) fn feed(&mut self, piece: &str) {
+        for byte in piece.bytes() {
+            if self.escaped {
+                self.escaped = false;
+            } else if self.in_text {
+                match byte {
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_text = false,
+                    _ => {}
+                }
+            } else {
+                match byte {
+                    b'"' => self.in_text = true,
+                    b'{' | b'[' => self.depth = self.depth.saturating_add(1),
+                    b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    pub(crate) const fn is_open(self) -> bool {
+        self.in_text || self.depth > 0
+    }
+}
+
 /// Passes one value and says whether it is a string with something in it.
 pub(crate) fn filled_text(value: &mut Scanner<'_>) -> Result<bool, JsonError> {
     Ok(value.text_or_skip()?.is_some_and(|text| !text.is_empty()))

@@ -31,7 +31,7 @@ pub enum Beat {
     Output,
     /// The dialect's terminal event.
     Terminal,
-    /// The upstream tells of an error inside the stream: its JSON text, to be classified.
+    /// The upstream tells of an error inside the stream: its text, mostly JSON, to be classified.
     Error(Bytes),
     /// Not an event of this dialect (R13).
     Malformed(Malformed),
@@ -74,20 +74,18 @@ impl Reader {
 
     /// Reads the next event.
     pub fn read(&mut self, event: &Event) -> Beat {
-        let Some(data) = event.data() else { return Beat::Wire };
+        let Some(data) = event.data() else { return self.bare(event) };
+        if event.name() == "error" {
+            // Under this name even what is no JSON is an error, in words.
+            return self.error(data_bytes(event, data));
+        }
         let Ok(text) = std::str::from_utf8(data) else {
             return Beat::Malformed(Malformed::NotUtf8);
         };
         if text.trim_ascii().is_empty() {
             return Beat::Wire;
         }
-        let answer = &mut self.answer;
-        let heard = match &mut self.state {
-            State::Chat(chat) => chat.event(answer, text),
-            State::Responses(responses) => responses.event(answer, text),
-            State::Anthropic(anthropic) => anthropic.event(answer, text, event.name()),
-        };
-        match heard {
+        match self.hear(text, event.name()) {
             Ok(Heard::Wire) => Beat::Wire,
             Ok(Heard::Reasoning) => {
                 self.answer.reasoning = true;
@@ -101,16 +99,34 @@ impl Reader {
                 self.terminal = true;
                 Beat::Terminal
             }
-            Ok(Heard::Error) => {
-                self.failed = true;
-                Beat::Error(data_bytes(event, data))
-            }
-            Ok(Heard::Broken(error)) => {
-                self.failed = true;
-                Beat::Error(Bytes::from(error))
-            }
+            Ok(Heard::Error) => self.error(data_bytes(event, data)),
+            Ok(Heard::Broken(error)) => self.error(Bytes::from(error)),
             Err(malformed) => Beat::Malformed(malformed),
         }
+    }
+
+    /// An event without data: a comment, or an error that somebody put into the stream unframed.
+    fn bare(&mut self, event: &Event) -> Beat {
+        let raw = event.raw().trim_ascii();
+        let text = std::str::from_utf8(raw).unwrap_or_default();
+        if text.starts_with('{') && matches!(self.hear(text, ""), Ok(Heard::Error)) {
+            return self.error(event.raw().slice_ref(raw));
+        }
+        Beat::Wire
+    }
+
+    fn hear(&mut self, text: &str, name: &str) -> Result<Heard, Malformed> {
+        let answer = &mut self.answer;
+        match &mut self.state {
+            State::Chat(chat) => chat.event(answer, text),
+            State::Responses(responses) => responses.event(answer, text),
+            State::Anthropic(anthropic) => anthropic.event(answer, text, name),
+        }
+    }
+
+    const fn error(&mut self, text: Bytes) -> Beat {
+        self.failed = true;
+        Beat::Error(text)
     }
 
     /// What the answer has shown so far.

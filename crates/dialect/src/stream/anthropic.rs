@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::answer::{Answer, Counting, Finish, Malformed, Shown, filled_text, tells_error};
+use crate::answer::{
+    Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
+};
 use crate::json::{JsonError, Kind, Scanner, Text};
 use crate::stream::Heard;
 
@@ -10,6 +12,9 @@ use crate::stream::Heard;
 #[derive(Debug, Default)]
 pub(crate) struct Anthropic {
     tool_open: bool,
+    arguments: Balance,
+    /// A tool call ended before its arguments did.
+    torn: bool,
 }
 
 /// What one object says, whichever event it is.
@@ -19,6 +24,7 @@ struct Seen<'a> {
     error: bool,
     shown: Shown,
     tool: bool,
+    arguments: Option<Text<'a>>,
     stop: Option<Cow<'a, str>>,
 }
 
@@ -43,16 +49,26 @@ impl Anthropic {
             return Ok(Heard::Error);
         }
         if let Some(reason) = &seen.stop {
-            answer.note_finish(finish_of(reason));
+            let finish = finish_of(reason);
+            let torn = self.torn || self.arguments.is_open();
+            answer.note_finish(if torn { Finish::Truncated } else { finish });
         }
         match kind {
             "content_block_start" => {
                 self.tool_open = seen.tool;
+                self.arguments = Balance::default();
                 Ok(seen.shown.into())
             }
-            "content_block_delta" | "message_start" => Ok(seen.shown.into()),
+            "content_block_delta" => {
+                if let Some(piece) = seen.arguments {
+                    self.arguments.feed(&piece.decode());
+                }
+                Ok(seen.shown.into())
+            }
+            "message_start" => Ok(seen.shown.into()),
             "content_block_stop" => {
                 self.tool_open = false;
+                self.torn |= self.arguments.is_open();
                 Ok(Heard::Wire)
             }
             "message_stop" => Ok(Heard::Terminal),
@@ -122,7 +138,11 @@ impl<'a> Seen<'a> {
 
     fn delta(&mut self, value: &mut Scanner<'a>, key: Text<'a>) -> Result<(), JsonError> {
         match &*key.decode() {
-            "text" | "partial_json" => self.shown.output |= filled_text(value)?,
+            "text" => self.shown.output |= filled_text(value)?,
+            "partial_json" => {
+                self.arguments = value.text_or_skip()?.filter(|piece| !piece.is_empty());
+                self.shown.output |= self.arguments.is_some();
+            }
             "thinking" | "signature" => self.shown.reasoning |= filled_text(value)?,
             "stop_reason" => self.note_stop(value)?,
             _ => value.pass()?,

@@ -1,7 +1,9 @@
 //! OpenAI Chat chunks, and whole Chat answers, which are built alike.
 
-use crate::answer::{Answer, Counting, Finish, Malformed, Shown, filled_text, tells_error};
-use crate::json::{JsonError, Kind, Scanner};
+use crate::answer::{
+    Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
+};
+use crate::json::{JsonError, Kind, Scanner, Text};
 use crate::stream::Heard;
 
 /// Finish reasons by which an upstream says that it broke: OpenRouter, Zhipu, DeepSeek, vLLM.
@@ -22,6 +24,21 @@ struct Choice {
     index: u64,
     tool: bool,
     finished: bool,
+    /// The arguments of each tool call, by its index.
+    calls: Vec<(u64, Balance)>,
+}
+
+impl Choice {
+    fn feed(&mut self, index: u64, arguments: &str) {
+        match self.calls.iter_mut().find(|(known, _)| *known == index) {
+            Some((_, balance)) => balance.feed(arguments),
+            None => {
+                let mut balance = Balance::default();
+                balance.feed(arguments);
+                self.calls.push((index, balance));
+            }
+        }
+    }
 }
 
 /// What one object says besides its choices.
@@ -89,11 +106,11 @@ impl Chat {
         Ok(seen.broken.map_or_else(|| seen.shown.into(), Heard::Broken))
     }
 
-    fn choice(
+    fn choice<'a>(
         &mut self,
         answer: &mut Answer,
         seen: &mut Seen,
-        choice: &mut Scanner<'_>,
+        choice: &mut Scanner<'a>,
     ) -> Result<(), JsonError> {
         let (mut index, mut finish, mut part, mut error) = (0, None, Part::default(), false);
         choice.object_or_skip(|inner, key| {
@@ -110,34 +127,42 @@ impl Chat {
         })?;
         seen.error |= error;
         seen.shown.merge(part.shown);
-        // Some send an empty string, or the word, where they mean null.
-        let finish = finish.filter(|reason| !matches!(&**reason, "" | "null"));
-        if let Some(reason) = finish.as_deref() {
-            if BROKEN.contains(&reason) {
-                seen.broken = Some(broken(reason));
-            } else {
-                answer.note_finish(finish_of(reason));
-            }
-        }
         let at = self.choices.iter().position(|known| known.index == index).unwrap_or_else(|| {
-            self.choices.push(Choice { index, tool: false, finished: false });
+            self.choices.push(Choice { index, tool: false, finished: false, calls: Vec::new() });
             self.choices.len() - 1
         });
-        self.choices[at].tool |= part.tool;
-        self.choices[at].finished |= finish.is_some();
+        let choice = &mut self.choices[at];
+        choice.tool |= part.tool;
+        for (call, arguments) in &part.arguments {
+            choice.feed(*call, &arguments.decode());
+        }
+        // Some send an empty string, or the word, where they mean null.
+        let Some(reason) = finish.filter(|reason| !matches!(&**reason, "" | "null")) else {
+            return Ok(());
+        };
+        choice.finished = true;
+        if BROKEN.contains(&&*reason) {
+            seen.broken = Some(broken(&reason));
+        } else if choice.calls.iter().any(|(_, balance)| balance.is_open()) {
+            answer.note_finish(Finish::Truncated);
+        } else {
+            answer.note_finish(finish_of(&reason));
+        }
         Ok(())
     }
 }
 
 /// What a delta or a message holds.
 #[derive(Default)]
-struct Part {
+struct Part<'a> {
     shown: Shown,
     tool: bool,
+    /// Pieces of arguments, with the index of their call.
+    arguments: Vec<(u64, Text<'a>)>,
 }
 
-impl Part {
-    fn read(&mut self, value: &mut Scanner<'_>) -> Result<(), JsonError> {
+impl<'a> Part<'a> {
+    fn read(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
         value.object_or_skip(|inner, key| {
             match &*key.decode() {
                 "content" => self.content(inner)?,
@@ -147,11 +172,16 @@ impl Part {
                     self.shown.reasoning = true;
                     detail.pass()
                 })?,
-                "tool_calls" => inner.array_or_skip(|call| self.tool_call(call))?,
+                "tool_calls" => {
+                    let mut place = 0;
+                    inner.array_or_skip(|call| {
+                        place += 1;
+                        self.tool_call(call, place - 1)
+                    })?;
+                }
                 "function_call" => {
-                    let shown = names_or_arguments(inner)?;
-                    self.tool |= shown;
-                    self.shown.output |= shown;
+                    let called = self.function(inner, 0)?;
+                    self.tool |= called;
                 }
                 "audio" => inner.object_or_skip(|audio, key| {
                     let said = matches!(&*key.decode(), "data" | "transcript");
@@ -169,7 +199,7 @@ impl Part {
     }
 
     /// A string, or Mistral's list of typed parts.
-    fn content(&mut self, value: &mut Scanner<'_>) -> Result<(), JsonError> {
+    fn content(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
         if value.kind()? != Kind::Array {
             self.shown.output |= filled_text(value)?;
             return Ok(());
@@ -193,28 +223,60 @@ impl Part {
         })
     }
 
-    fn tool_call(&mut self, call: &mut Scanner<'_>) -> Result<(), JsonError> {
+    /// `place` is the call's index where it names none, as in a whole answer.
+    fn tool_call(&mut self, call: &mut Scanner<'a>, place: u64) -> Result<(), JsonError> {
         self.tool = true;
+        let from = self.arguments.len();
+        let mut named = None;
         call.object_or_skip(|inner, key| {
-            if matches!(&*key.decode(), "function" | "custom") {
-                self.shown.output |= names_or_arguments(inner)?;
-                return Ok(());
+            match &*key.decode() {
+                "index" => named = inner.integer_or_skip()?,
+                "function" => {
+                    self.function(inner, place)?;
+                }
+                "custom" => self.custom(inner)?,
+                _ => inner.pass()?,
             }
-            inner.pass()
+            Ok(())
+        })?;
+        if let Some(named) = named {
+            self.arguments[from..].iter_mut().for_each(|(index, _)| *index = named);
+        }
+        Ok(())
+    }
+
+    /// Whether it names a function or gives arguments.
+    fn function(&mut self, value: &mut Scanner<'a>, index: u64) -> Result<bool, JsonError> {
+        let mut shown = false;
+        value.object_or_skip(|inner, key| {
+            match &*key.decode() {
+                "name" => shown |= filled_text(inner)?,
+                // A string by the standard; some send an object.
+                "arguments" if inner.kind()? == Kind::Object => {
+                    shown = true;
+                    inner.pass()?;
+                }
+                "arguments" => {
+                    let piece = inner.text_or_skip()?.filter(|piece| !piece.is_empty());
+                    shown |= piece.is_some();
+                    self.arguments.extend(piece.map(|piece| (index, piece)));
+                }
+                _ => inner.pass()?,
+            }
+            Ok(())
+        })?;
+        self.shown.output |= shown;
+        Ok(shown)
+    }
+
+    /// A tool that takes plain text.
+    fn custom(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
+        value.object_or_skip(|inner, key| {
+            let said = matches!(&*key.decode(), "name" | "input");
+            self.shown.output |= filled_text(inner)? && said;
+            Ok(())
         })
     }
-}
-
-fn names_or_arguments(function: &mut Scanner<'_>) -> Result<bool, JsonError> {
-    let mut shown = false;
-    function.object_or_skip(|inner, key| {
-        if matches!(&*key.decode(), "name" | "arguments" | "input") {
-            // Arguments come as a string; some send an object.
-            shown |= inner.kind()? == Kind::Object || filled_text(&mut inner.clone())?;
-        }
-        inner.pass()
-    })?;
-    Ok(shown)
 }
 
 /// MiniMax: `base_resp.status_code` other than 0.

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::answer::{Answer, Counting, Finish, Malformed, Shown, filled_text, tells_error};
+use crate::answer::{
+    Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
+};
 use crate::json::{JsonError, Kind, Scanner, Text};
 use crate::stream::Heard;
 
@@ -11,6 +13,8 @@ use crate::stream::Heard;
 pub(crate) struct Responses {
     calls_open: u32,
     called: bool,
+    /// A tool call ended before its arguments did.
+    torn: bool,
 }
 
 #[derive(Default)]
@@ -21,6 +25,8 @@ struct Seen<'a> {
     /// What the items in it show, and whether a call is among them.
     items: Shown,
     call: bool,
+    /// A call in it has arguments that stop in the middle.
+    torn: bool,
     status: Option<Cow<'a, str>>,
     incomplete: Option<Cow<'a, str>>,
 }
@@ -42,7 +48,7 @@ impl Responses {
             "response.completed" | "response.incomplete" => {
                 answer.output |= seen.items.output;
                 answer.reasoning |= seen.items.reasoning;
-                answer.note_finish(seen.finish(self.called));
+                answer.note_finish(seen.finish(self.called, self.torn));
                 return Ok(Heard::Terminal);
             }
             "response.output_item.added" if seen.call => {
@@ -53,6 +59,7 @@ impl Responses {
                 if seen.call {
                     self.calls_open = self.calls_open.saturating_sub(1);
                     self.called = true;
+                    self.torn |= seen.torn;
                     return Ok(Heard::Output);
                 }
                 return Ok(seen.items.into());
@@ -73,7 +80,7 @@ impl Responses {
         answer.output |= seen.items.output;
         answer.reasoning |= seen.items.reasoning;
         if seen.status.is_some() {
-            answer.note_finish(seen.finish(false));
+            answer.note_finish(seen.finish(false, false));
         }
         Ok(seen.items.into())
     }
@@ -135,6 +142,13 @@ impl<'a> Seen<'a> {
         value.object_or_skip(|inner, key| {
             match &*key.decode() {
                 "type" => kind = inner.text_or_skip()?.map(Text::decode),
+                "arguments" => {
+                    let mut balance = Balance::default();
+                    if let Some(arguments) = inner.text_or_skip()? {
+                        balance.feed(&arguments.decode());
+                    }
+                    self.torn |= balance.is_open();
+                }
                 "content" => inner.array_or_skip(|parts| {
                     parts.object_or_skip(|part, key| {
                         let said = matches!(&*key.decode(), "text" | "refusal");
@@ -159,13 +173,13 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    fn finish(&self, called: bool) -> Finish {
+    fn finish(&self, called: bool, torn: bool) -> Finish {
         let incomplete = self.status.as_deref() == Some("incomplete")
             || self.kind.as_deref() == Some("response.incomplete");
         match self.incomplete.as_deref() {
             Some("content_filter") => Finish::Filtered,
             Some("max_output_tokens" | "max_tokens") => Finish::Truncated,
-            Some(_) | None if incomplete => Finish::Truncated,
+            Some(_) | None if incomplete || torn || self.torn => Finish::Truncated,
             Some(_) | None if self.call || called => Finish::ToolCalls,
             Some(_) | None => Finish::Stop,
         }

@@ -203,7 +203,7 @@ fn r13_several_choices_are_whole_when_each_has_ended() {
 
 #[test]
 fn r13_k2_a_tool_call_is_open_until_it_has_ended() {
-    let call = r#"{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":"{"}}]}"#;
+    let call = r#"{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":"{}"}}]}"#;
     let mut chat = Reader::new(OpenAiChat);
     assert!(!chat.tool_open());
     beats(&mut chat, &[&choice(call, "null")]);
@@ -231,6 +231,67 @@ fn r13_k2_a_tool_call_is_open_until_it_has_ended() {
     assert_eq!(responses.end(), End::Cut, "a call that is done does not end the answer");
     beats(&mut responses, &[r#"{"type":"response.completed","response":{"status":"completed"}}"#]);
     assert_eq!((responses.end(), responses.answer().finish), (End::Whole, Some(Finish::ToolCalls)));
+}
+
+#[test]
+fn k2_a_tool_call_whose_arguments_stop_in_the_middle_is_cut_whatever_is_said() {
+    let call = |index: u32, arguments: &str| {
+        let arguments = serde_json::Value::from(arguments);
+        let calls =
+            format!(r#"[{{"index":{index},"function":{{"name":"f","arguments":{arguments}}}}}]"#);
+        choice(&format!(r#"{{"tool_calls":{calls}}}"#), "null")
+    };
+    let finish = choice("{}", "\"tool_calls\"");
+    for (pieces, end) in [
+        (vec![(0, "{\"a\":"), (0, "\"}\\\"\"}")], End::Whole),
+        (vec![(0, "{\"a\":"), (1, "{}"), (0, "1}")], End::Whole),
+        (vec![(0, "{\"a\":\"}")], End::Truncated),
+        (vec![(0, "{}"), (1, "{\"a\":[")], End::Truncated),
+        (vec![(0, "")], End::Whole),
+    ] {
+        let mut reader = Reader::new(OpenAiChat);
+        for (index, piece) in &pieces {
+            beats(&mut reader, &[&call(*index, piece)]);
+        }
+        beats(&mut reader, &[&finish, DONE]);
+        assert_eq!(reader.end(), end, "{pieces:?}");
+    }
+
+    let begin = r#"{"type":"content_block_start","content_block":{"type":"tool_use","name":"n"}}"#;
+    let piece = r#"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"a\":\"b"}}"#;
+    let rest = r#"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"\"}"}}"#;
+    let stop = r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#;
+    for (datas, end) in [
+        (vec![START, begin, piece, rest, BLOCK_STOP, stop, MESSAGE_STOP], End::Whole),
+        (vec![START, begin, piece, BLOCK_STOP, stop, MESSAGE_STOP], End::Truncated),
+        (vec![START, begin, piece, BLOCK_STOP, begin, BLOCK_STOP, stop], End::Truncated),
+    ] {
+        let mut reader = Reader::new(AnthropicMessages);
+        beats(&mut reader, &datas);
+        assert_eq!(reader.end(), end, "{datas:?}");
+    }
+
+    let item = r#"{"type":"response.output_item.done","item":{"type":"function_call","arguments":"{\"a"}}"#;
+    let mut reader = Reader::new(OpenAiResponses);
+    beats(
+        &mut reader,
+        &[item, r#"{"type":"response.completed","response":{"status":"completed"}}"#],
+    );
+    assert_eq!(reader.end(), End::Truncated);
+}
+
+#[test]
+fn k1_an_error_is_heard_without_json_and_without_framing() {
+    for dialect in Dialect::ALL {
+        let mut reader = Reader::new(dialect);
+        let worded = event("event: error\ndata: upstream said 413\n\n");
+        assert_eq!(reader.read(&worded), Beat::Error(Bytes::from_static(b"upstream said 413")));
+        let mut reader = Reader::new(dialect);
+        let bare = event("{\"error\":{\"message\":\"x\"}}\n\n");
+        let text = Bytes::from_static(b"{\"error\":{\"message\":\"x\"}}");
+        assert_eq!(reader.read(&bare), Beat::Error(text));
+        assert_eq!(reader.end(), End::Cut);
+    }
 }
 
 #[test]
