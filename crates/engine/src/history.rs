@@ -15,6 +15,8 @@
 //! | `release …` | by hand |
 //! | `end MONO WALL SESSION` | a session ends |
 //! | `leave MONO WALL QUEUE ROUTE` | a candidate leaves its queue |
+//! | `restart NUMBER ENDS` | the process starts anew on that day: all that was in memory is gone |
+//! | `recall MONO WALL FACT…` | a fact that was kept |
 //! | `trace CALL` | the call's trace |
 
 use alloc::collections::BTreeMap;
@@ -25,7 +27,7 @@ use crate::call::{Call, CallSpec, Input, Output};
 use crate::class::Failure;
 use crate::codec::{BadWord, Read, Words, bad, next, word};
 use crate::engine::{Engine, Grant};
-use crate::fact::Notice;
+use crate::fact::{Fact, Notice};
 use crate::ids::{CallId, LeaseId, QueueId, RouteId, SessionId};
 use crate::policy::Queue;
 use crate::settle::Release;
@@ -86,6 +88,14 @@ impl History {
                 let (now, queue) = (Now::read(words)?, QueueId::read(words)?);
                 self.engine.leave_queue(now, queue, RouteId::read(words)?);
             }
+            "restart" => {
+                self.engine = Engine::new(Day::read(words)?);
+                self.calls.clear();
+            }
+            "recall" => {
+                let now = Now::read(words)?;
+                self.engine.recall(now, &Fact::read(words)?);
+            }
             "trace" => self.trace(CallId::read(words)?, out),
             found => return bad("an operation", found),
         }
@@ -132,9 +142,7 @@ impl History {
         let Some(call) = self.calls.get_mut(&id) else { return };
         loop {
             let output = call.poll_output();
-            word(out, "call");
-            id.write(out);
-            output.write(out);
+            out.push_str(&output_line(id, &output));
             out.push('\n');
             match output {
                 Output::Effect(_) => {}
@@ -230,4 +238,72 @@ pub fn failure_words(failure: Failure) -> String {
     let mut out = String::new();
     failure.write(&mut out);
     out
+}
+
+/// The line for a new day.
+#[must_use]
+pub fn day_line(day: Day) -> String {
+    words("day", &[&day])
+}
+
+/// The line that lets go by hand.
+#[must_use]
+pub fn release_line(release: Release) -> String {
+    words("release", &[&release])
+}
+
+/// The line that ends a session.
+#[must_use]
+pub fn end_line(now: Now, session: SessionId) -> String {
+    words("end", &[&now, &session])
+}
+
+/// The line with which a candidate leaves its queue.
+#[must_use]
+pub fn leave_line(now: Now, queue: QueueId, route: RouteId) -> String {
+    words("leave", &[&now, &queue, &route])
+}
+
+/// The line that starts anew.
+#[must_use]
+pub fn restart_line(day: Day) -> String {
+    words("restart", &[&day])
+}
+
+/// The line that recalls a fact.
+#[must_use]
+pub fn recall_line(now: Now, fact: &Fact) -> String {
+    words("recall", &[&now, fact])
+}
+
+/// What a call says, as [`History`] writes it.
+#[must_use]
+pub fn output_line(id: CallId, output: &Output) -> String {
+    words("call", &[&id, output])
+}
+
+/// What the engine says, as [`History`] writes it.
+#[must_use]
+pub fn notice_line(notice: &Notice) -> String {
+    let mut out = String::new();
+    notice.write(&mut out);
+    out
+}
+
+/// A word and what follows it.
+fn words(first: &str, rest: &[&dyn Write]) -> String {
+    let mut out = String::from(first);
+    rest.iter().for_each(|word| word.append(&mut out));
+    out
+}
+
+/// The writing half of [`Words`], for values of different types in one list.
+trait Write {
+    fn append(&self, out: &mut String);
+}
+
+impl<T: Words> Write for T {
+    fn append(&self, out: &mut String) {
+        self.write(out);
+    }
 }
