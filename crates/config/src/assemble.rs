@@ -259,7 +259,7 @@ fn provider(
             .text("profile")
             .and_then(Profile::from_name)
             .unwrap_or_else(|| default_profile(dialect, &base_url)),
-        vendor: fields.text("vendor").map_or_else(|| base_url.vendor().to_owned(), str::to_owned),
+        vendor: fields.text("vendor").map_or_else(|| base_url.vendor(), str::to_owned),
         base_url,
         dialect,
         credential,
@@ -276,11 +276,15 @@ fn provider(
 
 /// Only a dialect's own vendor takes all of it.
 pub(crate) fn default_profile(dialect: Dialect, base_url: &BaseUrl) -> Profile {
-    let own = match dialect {
-        Dialect::OpenAiChat | Dialect::OpenAiResponses => "openai.com",
-        Dialect::AnthropicMessages => "anthropic.com",
+    let own: &[&str] = match dialect {
+        Dialect::OpenAiChat | Dialect::OpenAiResponses => &["openai.com", "openai.azure.com"],
+        Dialect::AnthropicMessages => &["anthropic.com"],
     };
-    if base_url.vendor() == own { Profile::Native } else { Profile::Compatible }
+    if own.iter().any(|domain| base_url.is_below(domain)) {
+        Profile::Native
+    } else {
+        Profile::Compatible
+    }
 }
 
 /// R6, G9: no way back to ourselves, none to a cloud's credentials, and a word on plain text.

@@ -248,9 +248,12 @@ fn known_route<'r>(
         span,
         format!("provider `{}` is unknown", mask::shown(provider)),
         match near {
-            Some(near) => format!("did you mean \"{near}/{model}\"?"),
+            Some(near) => format!("did you mean \"{near}/{}\"?", mask::shown(model)),
             None if place.known.is_empty() => {
-                format!("write `[providers.{provider}]` with `base_url` and `dialect`")
+                format!(
+                    "write `[providers.{}]` with `base_url` and `dialect`",
+                    mask::shown(provider)
+                )
             }
             None => format!("the providers are: {}", place.known.join(", ")),
         },

@@ -5,7 +5,6 @@ use secrecy::SecretString;
 
 use crate::assemble::{DEFAULT_QUEUE, default_profile, empty_queue, points_at};
 use crate::clocks::ClockSettings;
-use crate::problem::{Problem, Severity};
 use crate::read::Reader;
 use crate::settings::{Candidate, Config, Credential, Dialect, Origin, Provider};
 use crate::url::BaseUrl;
@@ -245,7 +244,7 @@ fn bare(base_url: BaseUrl, dialect: Dialect) -> Provider {
         id: String::new(),
         name: String::new(),
         profile: default_profile(dialect, &base_url),
-        vendor: base_url.vendor().to_owned(),
+        vendor: base_url.vendor(),
         base_url,
         dialect,
         credential: Credential::None,
@@ -280,10 +279,5 @@ fn candidate(
 }
 
 fn warn(reader: &mut Reader<'_>, message: String, hint: String) {
-    reader.problems.push(Problem {
-        severity: Severity::Warning,
-        place: None,
-        message,
-        hint: Some(hint),
-    });
+    reader.warn(None, message, hint);
 }

@@ -308,7 +308,7 @@ static KEYS: [Key; 43] = [
         "对协议的支持程度：`native` 原样透传，`compatible` 去掉或改写第三方不接受的部分。").default_is("`native` at the dialect's own vendor, else `compatible`"),
     key(Group::Provider, "vendor", NAME,
         "Who issues its thinking signatures and opaque ids; what one vendor issued goes to no other (G6).",
-        "思考签名与不透明 id 的签发者；一家签发的不会发给另一家（G6）。").default_is("the end of the host's name"),
+        "思考签名与不透明 id 的签发者；一家签发的不会发给另一家（G6）。").default_is("the host"),
     key(Group::Provider, "api_key_env", Kind::Variable,
         "The environment variable that holds the key.", "存放密钥的环境变量名。"),
     key(Group::Provider, "api_key_file", Kind::Path,

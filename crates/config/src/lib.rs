@@ -39,6 +39,7 @@ mod policy;
 mod problem;
 mod read;
 pub mod reference;
+pub mod report;
 mod settings;
 mod show;
 mod url;

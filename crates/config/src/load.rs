@@ -11,7 +11,7 @@ use crate::assemble;
 use crate::env::Env;
 use crate::mask::{self, Kept};
 use crate::paths::{self, Platform};
-use crate::problem::{Place, Problem, Problems, Severity};
+use crate::problem::{Draft, Problems, Severity};
 use crate::read::Reader;
 use crate::settings::Config;
 
@@ -122,25 +122,23 @@ fn parse(text: &str, file: &str, folder: Option<&Path>, env: &dyn Env) -> Result
     let (root, syntax) = DeTable::parse_recoverable(text);
     if !syntax.is_empty() {
         // What was recovered is a guess; problems found in it would only confuse.
-        let list = syntax.iter().map(|error| syntax_problem(text, error)).collect();
-        return Err(Problems { file: file.to_owned(), list });
+        let drafts = syntax.iter().map(syntax_problem).collect();
+        return Err(Problems::of(file, text, drafts));
     }
     let mut reader = Reader::new(text, folder, env);
     let config = assemble::config(&mut reader, root.get_ref());
-    let mut list = reader.problems;
-    list.sort_by_key(|problem| problem.place.as_ref().map(|place| (place.line, place.column)));
-    let problems = Problems { file: file.to_owned(), list };
+    let problems = Problems::of(file, text, reader.problems);
     if problems.is_fatal() {
         return Err(problems);
     }
     Ok(Loaded { config: Arc::new(config), warnings: problems, path: None })
 }
 
-fn syntax_problem(text: &str, error: &toml::de::Error) -> Problem {
+fn syntax_problem(error: &toml::de::Error) -> Draft {
     let (message, _) = mask::line(error.message(), 0, Kept::BySecretKey);
-    Problem {
+    Draft {
         severity: Severity::Error,
-        place: error.span().map(|span| Place::of(text, span)),
+        span: error.span(),
         message: format!("this is not TOML: {message}"),
         hint: Some(
             "a line is `key = value` or `[section]`; texts stand in quotes, lists in brackets"
@@ -155,22 +153,19 @@ fn decoded<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str, Problems> {
         Err(error) => error,
     };
     let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
-    let (place, message) = if wide {
+    let at = error.valid_up_to();
+    let (span, message) = if wide {
         (None, "the file is UTF-16")
     } else {
-        let text = String::from_utf8_lossy(bytes);
-        let at = error.valid_up_to();
-        (Some(Place::of(&text, at..at + 1)), "the file is not UTF-8 text")
+        (Some(at..at + 1), "the file is not UTF-8 text")
     };
-    Err(Problems {
-        file: file.to_owned(),
-        list: vec![Problem {
-            severity: Severity::Error,
-            place,
-            message: message.to_owned(),
-            hint: Some("save it as UTF-8".to_owned()),
-        }],
-    })
+    let draft = Draft {
+        severity: Severity::Error,
+        span,
+        message: message.to_owned(),
+        hint: Some("save it as UTF-8".to_owned()),
+    };
+    Err(Problems::of(file, &String::from_utf8_lossy(bytes), vec![draft]))
 }
 
 /// A file with a key.

@@ -69,6 +69,12 @@ pub(crate) fn line(text: &str, column: usize, kept: Kept) -> (String, usize) {
     (out, column)
 }
 
+/// Whether a line begins a value that is kept back.
+pub(crate) fn begins_secret(text: &str) -> bool {
+    let chars: Vec<char> = text.chars().collect();
+    secret_assignment(&chars, &text.to_lowercase(), Kept::BySecretKey).is_some()
+}
+
 /// Which values of a line are kept back whatever they look like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kept {
@@ -76,17 +82,16 @@ pub(crate) enum Kept {
     BySecretKey,
     /// All: the line stands in a section of headers.
     All,
+    /// The whole line: it goes on with a value that began on an earlier one.
+    Whole,
 }
 
 /// The ranges of characters to mask, in order, apart from each other.
 fn spans(chars: &[char], kept: Kept) -> Vec<(usize, usize)> {
-    let text: String = chars.iter().collect();
-    let lower = text.to_lowercase();
-    let has_value = chars.iter().position(|c| *c == '=');
-    if kept == Kept::All && has_value.is_none() && !text.trim_start().starts_with('[') {
-        // The middle of a text of several lines.
+    if kept == Kept::Whole {
         return vec![(0, chars.len())];
     }
+    let lower = chars.iter().collect::<String>().to_lowercase();
     if let Some(equals) = secret_assignment(chars, &lower, kept) {
         let start = equals + 1 + chars[equals + 1..].iter().take_while(|c| **c == ' ').count();
         let mut found = words(&chars[..equals]);
@@ -185,7 +190,7 @@ mod tests {
             assert_eq!(line(text, 0, Kept::BySecretKey).0, masked);
         }
         assert_eq!(line(r#"x-a = "b""#, 0, Kept::All).0, "x-a = ***");
-        assert_eq!(line("the rest of it", 4, Kept::All), ("***".to_owned(), 0));
+        assert_eq!(line("the rest=of it", 4, Kept::Whole), ("***".to_owned(), 0));
         let text = r#"a = "sk-abcdef123", bad"#;
         assert_eq!(line(text, 20, Kept::BySecretKey), (r#"a = "***", bad"#.to_owned(), 11));
         assert_eq!(line(text, 1, Kept::BySecretKey).1, 1);

@@ -32,7 +32,7 @@ pub struct Place {
 pub struct Problem {
     /// How bad it is.
     pub severity: Severity,
-    /// Where; `None` when it is not in the file.
+    /// Where; `None` when it is not in the file, and for all beyond the first hundred.
     pub place: Option<Place>,
     /// What is wrong.
     pub message: String,
@@ -49,7 +49,32 @@ pub struct Problems {
     pub list: Vec<Problem>,
 }
 
+/// Nobody mends more at once.
+pub(crate) const SHOWN_MAX: usize = 100;
+
+/// A problem as it was found.
+pub(crate) struct Draft {
+    pub(crate) severity: Severity,
+    /// In bytes of the text.
+    pub(crate) span: Option<Range<usize>>,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
 impl Problems {
+    /// Puts problems into the order of the file and looks their places up.
+    pub(crate) fn of(file: &str, text: &str, mut drafts: Vec<Draft>) -> Self {
+        drafts.sort_by_key(|draft| draft.span.as_ref().map(|span| span.start));
+        let list = drafts.into_iter().enumerate().map(|(at, draft)| Problem {
+            severity: draft.severity,
+            // Looking a place up reads all lines before it.
+            place: draft.span.filter(|_| at < SHOWN_MAX).map(|span| Place::of(text, span)),
+            message: draft.message,
+            hint: draft.hint,
+        });
+        Self { file: file.to_owned(), list: list.collect() }
+    }
+
     /// Whether any of them refuses the configuration.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
@@ -82,13 +107,16 @@ impl Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, problem) in self.list.iter().enumerate() {
+        for (at, problem) in self.list.iter().take(SHOWN_MAX).enumerate() {
             if at > 0 {
                 f.write_str("\n")?;
             }
             f.write_str(&self.render(problem))?;
         }
-        Ok(())
+        match self.list.len().checked_sub(SHOWN_MAX) {
+            None | Some(0) => Ok(()),
+            Some(more) => write!(f, "\nand {more} more\n"),
+        }
     }
 }
 
@@ -96,7 +124,7 @@ impl std::error::Error for Problems {}
 
 impl Place {
     /// The place of a span of bytes.
-    pub(crate) fn of(text: &str, span: Range<usize>) -> Self {
+    fn of(text: &str, span: Range<usize>) -> Self {
         let start = floor(text, span.start);
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
@@ -137,16 +165,52 @@ fn clip(line: &str) -> String {
     }
 }
 
-/// Whether the section that a line stands in keeps its values back.
+/// What is kept back of a line, by what stands before it.
 fn kept_in(text: &str, line_start: usize) -> Kept {
-    let section = text[..line_start].lines().rev().find(|line| {
-        let line = line.trim_start();
-        line.starts_with('[') && line.contains(']')
-    });
-    match section {
-        Some(line) if line.contains("headers") => Kept::All,
+    let before = &text[..line_start];
+    let line = text[line_start..].lines().next().unwrap_or_default();
+    let in_headers = before
+        .lines()
+        .rev()
+        .find(|line| line.trim_start().starts_with('[') && line.contains(']'))
+        .is_some_and(|section| section.contains("headers"));
+    // A text of several lines is open where its quotes came an odd number of times.
+    let open =
+        ["\"\"\"", "\'\'\'"].into_iter().find(|quotes| before.matches(quotes).count() % 2 == 1);
+    let begun = match open {
+        Some(quotes) => before.rfind(quotes).map(|at| {
+            let start = before[..at].rfind('\n').map_or(0, |at| at + 1);
+            &before[start..at]
+        }),
+        None => unclosed(before),
+    };
+    match begun {
+        Some(begun) if in_headers || mask::begins_secret(begun) => Kept::Whole,
+        Some(_) | None if in_headers && !line.trim_start().starts_with('[') => Kept::All,
         Some(_) | None => Kept::BySecretKey,
     }
+}
+
+/// The last line that begins a value which is kept back, if its brackets are still open at the end.
+fn unclosed(before: &str) -> Option<&str> {
+    let line = before.lines().rev().find(|line| mask::begins_secret(line))?;
+    let from = line.as_ptr().addr() - before.as_ptr().addr();
+    let mut open = 0u32;
+    let mut quote = None;
+    let mut escaped = false;
+    for c in before[from..].chars() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
+            (Some(end), _) if end == c || c == '\n' => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => open += 1,
+            (None, ']' | '}') => open = open.saturating_sub(1),
+            (None, _) => {}
+        }
+    }
+    (open > 0).then_some(line)
 }
 
 fn floor(text: &str, at: usize) -> usize {

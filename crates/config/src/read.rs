@@ -12,7 +12,7 @@ use crate::check::{self, Misfit};
 use crate::env::Env;
 use crate::keys::{self, Key, Kind, SECTIONS, Section, keys_of};
 use crate::mask;
-use crate::problem::{Place, Problem, Severity, nearest};
+use crate::problem::{Draft, SHOWN_MAX, Severity, nearest};
 use crate::settings::Origin;
 use crate::value::Value;
 
@@ -26,9 +26,11 @@ pub(crate) struct Fields {
 pub(crate) struct Reader<'a> {
     pub(crate) text: &'a str,
     pub(crate) env: &'a dyn Env,
+    /// Where each line of the text starts, in bytes.
+    lines: Vec<usize>,
     /// Relative paths start here.
     pub(crate) folder: Option<&'a Path>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<Draft>,
     pub(crate) origins: BTreeMap<String, Origin>,
     /// The paths of all keys that stand in the file, fitting or not.
     pub(crate) written: BTreeSet<String>,
@@ -49,8 +51,10 @@ const IGNORED: &str = "retrySameModelOnce";
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(text: &'a str, folder: Option<&'a Path>, env: &'a dyn Env) -> Self {
+        let starts = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
             text,
+            lines: std::iter::once(0).chain(starts).collect(),
             env,
             folder,
             problems: Vec::new(),
@@ -76,8 +80,7 @@ impl Reader<'_> {
         message: String,
         hint: String,
     ) {
-        let place = span.map(|span| Place::of(self.text, span));
-        self.problems.push(Problem { severity, place, message, hint: Some(hint) });
+        self.problems.push(Draft { severity, span, message, hint: Some(hint) });
     }
 
     /// Reads the keys of one section; `inner` are the names that the caller reads itself.
@@ -123,9 +126,9 @@ impl Reader<'_> {
                     self.origins.insert(key.name.to_owned(), origin);
                     fields.values.insert(key.name, (value, 0..0));
                 }
-                Err(Misfit { message, hint }) => self.problems.push(Problem {
+                Err(Misfit { message, hint }) => self.problems.push(Draft {
                     severity: Severity::Error,
-                    place: None,
+                    span: None,
                     message: format!("environment variable {variable}: {message}"),
                     hint,
                 }),
@@ -151,7 +154,7 @@ impl Reader<'_> {
     }
 
     pub(crate) fn note(&mut self, path: &str, name: &str, span: Range<usize>) {
-        let line = Place::of(self.text, span).line;
+        let line = self.lines.partition_point(|start| *start <= span.start);
         self.origins.insert(joined(path, name), Origin::File { line });
     }
 
@@ -168,8 +171,7 @@ impl Reader<'_> {
 
     fn misfit(&mut self, span: Range<usize>, misfit: Misfit) {
         let Misfit { message, hint } = misfit;
-        let place = Some(Place::of(self.text, span));
-        self.problems.push(Problem { severity: Severity::Error, place, message, hint });
+        self.problems.push(Draft { severity: Severity::Error, span: Some(span), message, hint });
     }
 
     fn unknown(&mut self, name: &Spanned<std::borrow::Cow<'_, str>>, at: &Section, inner: &[&str]) {
@@ -187,7 +189,10 @@ impl Reader<'_> {
         let here: Vec<&str> = here.chain(inner.iter().copied()).collect();
         let elsewhere = places_of(written);
         let instead = ELSEWHERE.iter().find(|(name, _)| *name == written);
-        let hint = if !elsewhere.is_empty() {
+        let hint = if self.problems.len() >= SHOWN_MAX {
+            // Nobody reads it, and looking for near names is slow.
+            String::new()
+        } else if !elsewhere.is_empty() {
             format!("`{written}` belongs into {elsewhere}")
         } else if let Some((_, instead)) = instead {
             (*instead).to_owned()

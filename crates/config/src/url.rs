@@ -139,14 +139,18 @@ impl BaseUrl {
         }
     }
 
-    /// The last two labels of the host's name, or the whole address.
+    /// Host and port where the port is not the scheme's own: who stands behind two hosts of one
+    /// domain, nobody can tell from their names.
     #[must_use]
-    pub fn vendor(&self) -> &str {
-        if self.host.parse::<IpAddr>().is_ok() {
-            return &self.host;
-        }
-        let start = self.host.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
-        &self.host[start..]
+    pub fn vendor(&self) -> String {
+        let own = if self.secure { 443 } else { 80 };
+        if self.port == own { self.host.clone() } else { format!("{}:{}", self.host, self.port) }
+    }
+
+    /// Whether the host is a domain or one below it.
+    pub(crate) fn is_below(&self, domain: &str) -> bool {
+        let rest = self.host.strip_suffix(domain);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
 }
 
@@ -205,7 +209,9 @@ mod tests {
         let base = url("https://API.DeepSeek.com/v1/");
         assert_eq!(base.as_str(), "https://API.DeepSeek.com/v1");
         assert_eq!((base.host(), base.port()), ("api.deepseek.com", 443));
-        assert_eq!(base.vendor(), "deepseek.com");
+        assert_eq!(base.vendor(), "api.deepseek.com");
+        assert_eq!(url("http://127.0.0.1:1234/v1").vendor(), "127.0.0.1:1234");
+        assert!(base.is_below("deepseek.com") && !base.is_below("seek.com"));
         assert_eq!(url("http://[::1]:8080").port(), 8080);
         let wrong = [
             ("api.deepseek.com/v1", UrlError::Scheme),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{BASE, env, has};
+use ekiden_config::report::{Verdict, check, listing};
 use ekiden_config::{Config, Credential, LoadError};
 
 fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> std::path::PathBuf {
@@ -122,4 +123,41 @@ fn paths_start_at_the_home_folder_or_the_files_own() {
     fs::write(&path, format!("state_dir = \"s\"\n{BASE}")).unwrap();
     let config = Config::load(&path, &home).unwrap().config;
     assert_eq!(config.state_dir, Some(folder.path().join("s")));
+}
+
+#[test]
+fn g7_a_check_says_what_holds_or_everything_that_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "c.toml", BASE);
+    let good = check(Some(&path), &env(&[]));
+    assert_eq!(good.verdict, Verdict::Good);
+    has(&good.text, &["c.toml: 2 providers, 1 queue\n", "  2. moonshot/kimi-k2.6\n"]);
+    fs::write(&path, format!("{BASE}[queues.b]\n")).unwrap();
+    let warned = check(Some(&path), &env(&[]));
+    assert_eq!(warned.verdict, Verdict::Warned);
+    has(&warned.text, &["warning: queue `b` is empty", "2 queues"]);
+    fs::write(&path, "a = 1\nb = 2\n").unwrap();
+    let refused = check(Some(&path), &env(&[]));
+    assert_eq!(refused.verdict, Verdict::Refused);
+    has(&refused.text, &["c.toml:1:1", "c.toml:2:1", "hint: "]);
+    let none = check(None, &env(&[("OPENAI_API_KEY", "k")]));
+    assert_eq!(none.verdict, Verdict::Good);
+    has(&none.text, &["the environment: 1 provider, 1 queue\n", "default (默认模板)\n"]);
+}
+
+#[test]
+fn g7_the_listing_names_each_values_origin() {
+    let text = format!("reset_hour = 3\n[defaults]\nretries = 4\n{BASE}cooldown = \"5s\"\n");
+    let config = Config::parse(&text, "f", &env(&[("EKIDEN_LOG", "warn")])).unwrap().config;
+    has(
+        &listing(&config),
+        &[
+            "reset_hour = 3  # line 1\n",
+            "log = \"warn\"  # EKIDEN_LOG\n",
+            "queues.default.retries = 4  # line 3\n",
+            "queues.default.cooldown = \"5s\"  # line 13\n",
+            "queues.default.wait_max = \"30s\"  # default\n",
+            "queues.default.candidates.0.idle_timeout = \"2m\"  # default\n",
+        ],
+    );
 }

@@ -166,6 +166,11 @@ fn no_credential_is_ever_printed() {
         format!("{BASE}[providers.x]\nheaders = {{ \"a b\" = \"{SECRET}\" }}\n"),
         format!("{BASE}[providers.x]\napi_key = \"\"\"\n{SECRET}\n\"\"\" x\n"),
         format!("{BASE}[providers.x]\napi_key = \"a\"\napi_key = \"{SECRET}\"\n"),
+        format!("{BASE}[providers.x]\napi_key = \"\"\"\n{SECRET}=\\q\n\"\"\"\n"),
+        format!("{BASE}[providers.x]\napi_key = [\n\"{SECRET}\" x,\n]\n"),
+        format!("{BASE}[providers.x]\nheaders = {{\n a = \"{SECRET}\" x }}\n"),
+        format!("{BASE}[providers.x]\nheaders = {{ b = \"}}\",\n a = \"{SECRET}\" x }}\n"),
+        format!("{BASE}[providers.x.headers]\na = \"\"\"\n{SECRET}=\\q\n\"\"\"\n"),
         format!("access_token = \"{SECRET}\"\n{BASE}"),
     ];
     for text in broken {
@@ -227,4 +232,13 @@ fn garbage_never_panics() {
             let _ = parse(&text).map_err(|problems| problems.to_string());
         }
     }
+}
+
+#[test]
+fn deep_nesting_and_thousands_of_problems_end_soon() {
+    let deep = format!("a = {}", "[".repeat(200_000));
+    has(&parse(&deep).unwrap_err().to_string(), &["this is not TOML"]);
+    let many: String = (0..3_000).map(|at| format!("key{at} = 1\n")).collect();
+    let problems = parse(&many).unwrap_err();
+    has(&problems.to_string(), &["unknown key `key0`", "and 2901 more"]);
 }

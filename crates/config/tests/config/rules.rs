@@ -349,5 +349,23 @@ fn a_queues_digest_moves_with_what_its_decisions_read_and_with_nothing_else() {
     assert_ne!(digest(&format!("[defaults]\nidle_timeout = \"1s\"\n{BASE}")), base);
     assert_ne!(digest(&BASE.replace("api.moonshot.cn", "api.moonshot.ai")), base);
     // Written down, so that a change of the algorithm is seen.
-    assert_eq!(base, 4_376_887_676_181_047_814);
+    assert_eq!(base, 9_196_072_643_545_566_942);
+}
+
+#[test]
+fn every_way_that_toml_writes_a_table_is_read() {
+    let text = r#"
+providers.a = { base_url = "https://a.example", dialect = "openai-chat" }
+queues.q.retries = 0x3
+[[queues.r.candidates]]
+route = "a/one"
+context_window = 128_000
+[[queues.r.candidates]]
+route = "a/two"
+"#;
+    let config = &good(text).config;
+    assert_eq!(config.queues[0].policy.retries, 3);
+    let routes: Vec<_> = config.queues[1].candidates.iter().map(|one| one.route()).collect();
+    assert_eq!(routes, ["a/one", "a/two"]);
+    assert_eq!(config.queues[1].candidates[0].context_window, Some(128_000));
 }
