@@ -52,6 +52,29 @@ pub(crate) struct Facts {
     pub(crate) error_seen: bool,
 }
 
+/// Members that hold words for people.
+const MESSAGE_KEYS: [&str; 19] = [
+    "message",
+    "msg",
+    "error_msg",
+    "status_msg",
+    "detail",
+    "error_message",
+    "errorMessage",
+    "Message",
+    "description",
+    "error_description",
+    "title",
+    "quotaId",
+    "quotaMetric",
+    "upstream_message",
+    "uiMessage",
+    "blockReasonMessage",
+    "errMsg",
+    "ErrorMessage",
+    "reason_message",
+];
+
 impl Facts {
     /// Adds a body or a message of unknown form.
     pub(crate) fn add_text(&mut self, text: &str) {
@@ -164,8 +187,12 @@ impl Facts {
         for (key, value) in members {
             self.inner(key, value, depth);
         }
+        // What a message says stands nearer to the trouble than the codes beside it.
         for (key, value) in members {
-            self.member(key, value, own_space, depth);
+            self.said(key, value, depth);
+        }
+        for (key, value) in members {
+            self.member(key, value, own_space);
         }
     }
 
@@ -196,16 +223,19 @@ impl Facts {
         }
     }
 
-    fn member(&mut self, key: &str, value: &Json, own_space: &'static str, depth: u32) {
+    fn said(&mut self, key: &str, value: &Json, depth: u32) {
+        if !MESSAGE_KEYS.contains(&key) {
+            return;
+        }
+        match value {
+            Json::Str(text) => self.text(text, depth + 1),
+            Json::Obj(_) | Json::Arr(_) => self.visit(value, depth + 1),
+            Json::Null | Json::Bool(_) | Json::Num(_) => {}
+        }
+    }
+
+    fn member(&mut self, key: &str, value: &Json, own_space: &'static str) {
         match key {
-            "message" | "msg" | "error_msg" | "status_msg" | "detail" | "error_message"
-            | "errorMessage" | "Message" | "description" | "error_description" | "title"
-            | "quotaId" | "quotaMetric" | "upstream_message" | "uiMessage"
-            | "blockReasonMessage" | "errMsg" | "ErrorMessage" => match value {
-                Json::Str(text) => self.text(text, depth + 1),
-                Json::Obj(_) | Json::Arr(_) => self.visit(value, depth + 1),
-                Json::Null | Json::Bool(_) | Json::Num(_) => {}
-            },
             "code" | "type" | "status" | "error_code" | "errorCode" | "error_type"
             | "errorType" | "reason" | "__type" | "status_code" | "statusCode" | "http_status"
             | "httpStatus" | "upstream_status" | "raw_status_code" | "Code" | "http_code"

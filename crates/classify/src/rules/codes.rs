@@ -19,14 +19,22 @@ pub(super) const RULES: &[Rule] = &[
         ])
         .gate(&["exceed", "exhaust", "used up", "not enough", "已用完", "用尽", "耗尽", "超"])
         .unless(&["per minute", "per-minute"])
-        .cites(&[]),
+        .cites(&["quota_exhausted-039", "https://help.aliyun.com/zh/model-studio/error-code"]),
     Rule::new("code-sizes-beside-limit", Class::ContextOverflow)
         .words(&["request too large for *limit #, requested #", "request too large*tokens per min"])
-        .cites(&[]),
+        .cites(&[
+            "context_overflow-016",
+            "context_overflow-017",
+            "context_overflow-018",
+            "context_overflow-019",
+        ]),
     Rule::new("code-moved-parameter", Class::InvalidRequest)
         .words(&["this parameter has moved to", "in the responses api, this parameter"])
         .universal()
-        .cites(&[]),
+        .cites(&[
+            "invalid_request-022",
+            "https://platform.openai.com/docs/guides/migrate-to-responses",
+        ]),
     Rule::new("code-overflow", Class::ContextOverflow)
         .codes(&[
             "context_length_exceeded",
@@ -50,7 +58,12 @@ pub(super) const RULES: &[Rule] = &[
             "prompt_exceeds_max_length",
             "model_context_length_exceeded",
         ])
-        .cites(&[]),
+        .cites(&[
+            "context_overflow-006",
+            "context_overflow-012",
+            "context_overflow-014",
+            "context_overflow-015",
+        ]),
     Rule::new("code-content-filter", Class::ContentFilter)
         .codes(&[
             "content_filter",
@@ -96,7 +109,12 @@ pub(super) const RULES: &[Rule] = &[
             "TextRiskDetection",
             "SAFETY_CHECK_FAILED",
         ])
-        .cites(&[]),
+        .cites(&[
+            "content_filter-002",
+            "content_filter-003",
+            "content_filter-005",
+            "content_filter-006",
+        ]),
     Rule::new("code-money", Class::QuotaExhausted)
         .codes(&[
             "insufficient_quota",
@@ -165,7 +183,12 @@ pub(super) const RULES: &[Rule] = &[
             "personal_quota_exhausted",
             "TokenQuotaExhausted",
         ])
-        .cites(&[]),
+        .cites(&[
+            "quota_exhausted-004",
+            "quota_exhausted-005",
+            "quota_exhausted-009",
+            "quota_exhausted-010",
+        ]),
     Rule::new("code-busy", Class::Overloaded)
         .codes(&[
             "overloaded_error",
@@ -198,7 +221,7 @@ pub(super) const RULES: &[Rule] = &[
             "queue_exceeded",
             "flex_capacity_unavailable",
         ])
-        .cites(&[]),
+        .cites(&["overloaded-001", "overloaded-004", "overloaded-007", "overloaded-012"]),
     Rule::new("code-no-model", Class::NotFound)
         .codes(&[
             "model_not_found",
@@ -245,7 +268,7 @@ pub(super) const RULES: &[Rule] = &[
             "baidu:336003x",
         ])
         .unless(&["image input", "does not support", "unsupported parameter"])
-        .cites(&[]),
+        .cites(&["host-008", "not_found-003", "not_found-005", "not_found-008"]),
     Rule::new("code-no-access", Class::Auth)
         .codes(&[
             "invalid_api_key",
@@ -335,10 +358,10 @@ pub(super) const RULES: &[Rule] = &[
             "no payment method",
             "insufficient_quota",
         ])
-        .cites(&[]),
+        .cites(&["auth-004", "auth-005", "auth-007", "auth-008"]),
     Rule::new("code-broken-behind", Class::ServerError)
         .codes(&["1120", "1200", "1230", "1234"])
-        .cites(&[]),
+        .cites(&["server_error-012", "server_error-013", "server_error-014"]),
     Rule::new("code-broken-for-all", Class::InvalidRequest)
         .codes(&[
             "1213",
@@ -349,7 +372,11 @@ pub(super) const RULES: &[Rule] = &[
             "invalid_message_role_sequence",
         ])
         .universal()
-        .cites(&[]),
+        .cites(&[
+            "invalid_request-016",
+            "https://docs.bigmodel.cn/cn/api/api-code",
+            "https://platform.openai.com/docs/guides/function-calling",
+        ]),
     Rule::new("code-unsupported", Class::InvalidRequest)
         .codes(&[
             "unsupported_parameter",
@@ -374,5 +401,5 @@ pub(super) const RULES: &[Rule] = &[
             "invalid_image_format",
         ])
         .unless(&["has moved to"])
-        .cites(&[]),
+        .cites(&["host-010", "invalid_request-013", "invalid_request-021", "invalid_request-024"]),
 ];

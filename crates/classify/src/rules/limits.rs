@@ -19,7 +19,10 @@ pub(super) const RULES: &[Rule] = &[
             "during peak hours",
             "高峰期",
         ])
-        .cites(&[]),
+        .cites(&[
+            "overloaded-016",
+            "https://learn.microsoft.com/azure/ai-foundry/openai/quotas-limits",
+        ]),
     Rule::new("money-spent", Class::QuotaExhausted)
         .words(&[
             "insufficient balance",
@@ -112,11 +115,20 @@ pub(super) const RULES: &[Rule] = &[
             "plan*expired",
             "subscription*ended",
             "trial*expired",
-            "trial*ended",
             "free trial",
+            "trial*ended",
+            "no active subscription",
+            "requires an active subscription",
+            "need an active subscription",
+            "without an active subscription",
+            "credit limit",
+            "key limit exceeded",
+            "key limit reached",
+            "total limit",
+            "unlock more",
+            "insufficient_user_quota",
             "subscription*required",
             "requires a subscription",
-            "active subscription",
             "upgrade for higher limits",
             "without an active*plan",
             "paid plan",
@@ -141,7 +153,7 @@ pub(super) const RULES: &[Rule] = &[
             "does not exist",
             "enable additional paid",
         ])
-        .cites(&[]),
+        .cites(&["host-003", "quota_exhausted-013", "quota_exhausted-018", "quota_exhausted-026"]),
     Rule::new("plan-used-up", Class::QuotaExhausted)
         .words(&[
             "usage limit",
@@ -152,13 +164,9 @@ pub(super) const RULES: &[Rule] = &[
             "out of extra usage",
             "out of*usage",
             "exhausted your*quota",
-            "exhausted your capacity on this model",
             "premium request",
             "premium*quota",
             "premium model",
-            "quota will reset",
-            "limit will reset",
-            "quota resets",
             "allowance",
             "monthly limit",
             "weekly limit",
@@ -191,6 +199,7 @@ pub(super) const RULES: &[Rule] = &[
             "用尽",
         ])
         .unless(&[
+            "exhausted your capacity",
             "per minute",
             "perminute",
             "rpm",
@@ -201,14 +210,22 @@ pub(super) const RULES: &[Rule] = &[
             "requests per min",
             "per second",
         ])
-        .cites(&[]),
+        .cites(&[
+            "quota_exhausted-017",
+            "quota_exhausted-020",
+            "quota_exhausted-021",
+            "quota_exhausted-023",
+        ]),
     Rule::new("plan-check-billing", Class::QuotaExhausted)
         .words(&[
             "exceeded your current quota, please check your plan and billing details",
             "exceeded your current*quota*billing",
         ])
         .unless(&["perminute", "per minute", "ai.google.dev", "persecond", "retry in"])
-        .cites(&[]),
+        .cites(&[
+            "https://platform.openai.com/docs/guides/error-codes/api-errors",
+            "https://ai.google.dev/gemini-api/docs/rate-limits",
+        ]),
     Rule::new("busy", Class::Overloaded)
         .words(&[
             "overloaded",
@@ -289,7 +306,7 @@ pub(super) const RULES: &[Rule] = &[
             "failed to load model",
             "upstream_overloaded_ignored",
         ])
-        .cites(&[]),
+        .cites(&["host-007", "overloaded-006", "overloaded-008", "overloaded-011"]),
     Rule::new("code-wait-a-little", Class::RateLimited)
         .codes(&[
             "1302",
@@ -341,7 +358,7 @@ pub(super) const RULES: &[Rule] = &[
             "hour",
         ])
         .or_quota_after_an_hour()
-        .cites(&[]),
+        .cites(&["rate_limited-014", "rate_limited-015", "rate_limited-018", "rate_limited-019"]),
     Rule::new("limit-long-window", Class::QuotaExhausted)
         .words(&[
             "per day",
@@ -399,7 +416,7 @@ pub(super) const RULES: &[Rule] = &[
         ])
         .gate(OF_A_LIMIT)
         .unless(&["context length", "does not support", "not supported"])
-        .cites(&[]),
+        .cites(&["quota_exhausted-002", "quota_exhausted-066", "quota_exhausted-076"]),
     Rule::new("limit-short-window", Class::RateLimited)
         .words(&[
             "per min",
@@ -454,8 +471,8 @@ pub(super) const RULES: &[Rule] = &[
             "try again in # hours",
             "try again in # days",
         ])
-        .statuses(&[(0, 0), (200, 200), (400, 400), (402, 403), (413, 413), (425, 599)])
-        .cites(&[]),
+        .statuses(&[(0, 0), (200, 200), (400, 400), (403, 403), (413, 413), (425, 599)])
+        .cites(&["rate_limited-004", "rate_limited-024", "rate_limited-025", "rate_limited-027"]),
     Rule::new("limit", Class::RateLimited)
         .words(&[
             "rate limit",
@@ -485,6 +502,10 @@ pub(super) const RULES: &[Rule] = &[
             "too many concurrent",
             "请求次数",
             "requests exceeded",
+            "exhausted your capacity on this model",
+            "quota will reset",
+            "limit will reset",
+            "quota resets",
             "try again later*limit",
         ])
         .codes(&[
@@ -514,6 +535,7 @@ pub(super) const RULES: &[Rule] = &[
             "rate_limit_exceeded_error",
         ])
         .unless(&["max_tokens", "string too long"])
+        .statuses(&[(0, 0), (200, 200), (400, 401), (403, 599)])
         .or_quota_after_an_hour()
-        .cites(&[]),
+        .cites(&["host-001", "quota_exhausted-019", "quota_exhausted-065", "quota_exhausted-067"]),
 ];

@@ -9,6 +9,7 @@ use ekiden_engine::class::{Class, Reach};
 mod codes;
 mod limits;
 mod requests;
+mod sizes;
 mod status;
 mod transport;
 
@@ -106,7 +107,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 pub(crate) fn answered() -> impl Iterator<Item = &'static Rule> {
     codes::RULES
         .iter()
-        .chain(requests::SIZES)
+        .chain(sizes::RULES)
         .chain(limits::RULES)
         .chain(requests::RULES)
         .chain(status::RULES)

@@ -1,199 +1,10 @@
-//! Requests that are refused: too large, filtered, walled off, misnamed, unsupported, broken.
+//! Requests that are refused: filtered, walled off, misnamed, unsupported, broken.
 
 use ekiden_engine::class::Class;
 
 use super::Rule;
 
-/// Sizes, before money and limits: they hold at any status.
-pub(super) const SIZES: &[Rule] = &[
-    Rule::new("output-cut", Class::Truncated)
-        .words(&[
-            "output token maximum",
-            "reason: max_output_tokens",
-            "max_tokens or model output limit was reached",
-            "finish_reason: length",
-            "truncated due to*max",
-            "response was truncated",
-            "stop_reason: max_tokens",
-            "hit the output token limit",
-            "output token limit reached",
-            "response exceeded the*output token",
-        ])
-        .cites(&[]),
-    Rule::new("output-cap", Class::InvalidRequest)
-        .words(&[
-            "maximum allowed number of output tokens",
-            "maximum tokens you requested exceed",
-            "supports at most # completion tokens",
-            "max_tokens is too large",
-            "valid range of max_tokens",
-            "range of max_tokens",
-            "max_tokens must be less than or equal",
-            "max_tokens*must be at most",
-            "max_tokens*cannot be greater than",
-            "max_output_tokens*must be",
-            "max_tokens*exceeds the maximum output",
-            "max_tokens*参数",
-            "the maximum tokens you requested",
-            "max_completion_tokens*at most",
-            "max_tokens*should be",
-            "max_new_tokens*must",
-        ])
-        .unless(&[
-            "maximum context length",
-            "context window",
-            "got -",
-            "context limit",
-            "input length",
-        ])
-        .cites(&[]),
-    Rule::new("size", Class::ContextOverflow)
-        .words(&[
-            "prompt is too long",
-            "prompt too long",
-            "prompt is longer",
-            "prompt too large",
-            "input is too long",
-            "input too long",
-            "input is longer",
-            "inputs too long",
-            "too long for the model",
-            "too long for this model",
-            "request is too long",
-            "conversation is too long",
-            "chat is too long",
-            "maximum context length",
-            "max context length",
-            "maximum context size",
-            "maximum context window",
-            "model's context",
-            "context length exceeded",
-            "context length*exceed",
-            "exceed*context length",
-            "context length of only",
-            "context the overflows",
-            "context overflow",
-            "context window*exceed",
-            "exceed*context window",
-            "exceeds the context",
-            "exceed the context",
-            "context window is full",
-            "out of room in the*context",
-            "ran out of room",
-            "context size",
-            "context_length",
-            "exceed context limit",
-            "context limit",
-            "exceeds*maximum context",
-            "exceeds the limit of #*token",
-            "token*exceeds the limit of #",
-            "range of input length",
-            "prompt 超长",
-            "超长",
-            "输入*过长",
-            "上下文*超",
-            "超*上下文",
-            "输入长度*超",
-            "超出*长度",
-            "超过*长度",
-            "超过*最大*token",
-            "tokens*超出",
-            "请求过大",
-            "内容过长",
-            "文本过长",
-            "request too large",
-            "request is too large",
-            "request size exceeds",
-            "request body too large",
-            "request body is too large",
-            "body is too large",
-            "payload too large",
-            "entity too large",
-            "content length exceeds",
-            "request exceeds the maximum size",
-            "input length and `max_tokens` exceed",
-            "max_tokens must be at least 1, got -",
-            "max_tokens*got -",
-            "n_keep",
-            "tokens to keep",
-            "keep the first # tokens",
-            "input token count*exceed",
-            "input tokens*exceed",
-            "token count*exceed",
-            "number of tokens*exceed",
-            "prompt tokens*exceed",
-            "prompt contains*tokens*exceed",
-            "prompt length*exceed",
-            "maximum prompt length",
-            "input length*exceed",
-            "maximum allowed input length",
-            "maximum input length",
-            "maximum number of input tokens",
-            "exceeds the maximum number of tokens",
-            "maximum number of tokens allowed",
-            "exceeds max length",
-            "max_prompt_tokens",
-            "exceeds the model's max",
-            "exceeds the maximum allowed*token",
-            "too many input tokens",
-            "too many tokens in",
-            "too many total text bytes",
-            "prompt token count",
-            "token limit exceeded",
-            "tokens exceeds",
-            "reduce the length of",
-            "reduce the prompt",
-            "reduce your prompt",
-            "reduce the size of your",
-            "shorten your",
-            "longer than the maximum",
-            "longer than the model",
-            "must be reduced in order to run",
-            "messages[*content*string too long",
-            "'input*string too long",
-            "total tokens*exceed",
-            "inputs tokens + max_new_tokens",
-            "inputs` tokens + `max_new_tokens",
-            "inputs must have less than",
-            "exceeds model's maximum",
-            "prompt*exceeds*limit",
-            "input*exceeds*context",
-            "prompt size exceeds",
-            "larger context",
-            "max input tokens",
-            "maximum token limit",
-            "max tokens limit",
-            "token limit of",
-        ])
-        .unless(&[
-            "maximum allowed number of output tokens",
-            "maximum tokens you requested exceed",
-            "output token maximum",
-            "prompt tokens limit exceeded",
-            "can only afford",
-            "tokens, please wait",
-            "system memory",
-            "peak load",
-            "rate limit reached",
-            "tokens per day",
-            "per minute limit",
-            "does not support",
-            "fit in memory",
-            "out of memory",
-            "max. image",
-            "image*exceeds",
-            "image size",
-            "schema",
-            "context canceled",
-            "context deadline",
-            "larger context window beta",
-            "gpu memory",
-        ])
-        .cites(&[]),
-    Rule::new("size-status", Class::ContextOverflow).statuses(&[(413, 413)]).cites(&[]),
-];
-
-/// All the others.
+/// The table.
 pub(super) const RULES: &[Rule] = &[
     Rule::new("filtered", Class::ContentFilter)
         .words(&[
@@ -271,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
             "refresh token",
             "api key",
         ])
-        .cites(&[]),
+        .cites(&["content_filter-011", "content_filter-013", "content_filter-018"]),
     Rule::new("walled-off", Class::Auth)
         .words(&[
             "user location is not supported",
@@ -296,16 +107,19 @@ pub(super) const RULES: &[Rule] = &[
             "access denied*ip",
         ])
         .unless(&["rate limited"])
-        .cites(&[]),
+        .cites(&["auth-003", "https://ai.google.dev/gemini-api/docs/available-regions", "https://developers.cloudflare.com/cloudflare-challenges/"]),
     Rule::new("rate-page", Class::RateLimited)
         .words(&["error 1015", "you are being rate limited", "error code: 1015"])
-        .cites(&[]),
+        .cites(&["https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/error-1015/", "https://developers.cloudflare.com/waf/rate-limiting-rules/"]),
     Rule::new("no-such-model", Class::NotFound)
         .words(&[
             "model*does not exist",
             "model*doesn't exist",
             "model*not exist",
             "no such model",
+            "not a chat model",
+            "only supported in v1/responses",
+            "not supported in the v1/",
             "model not found",
             "model_not_found",
             "model '*' not found",
@@ -419,7 +233,7 @@ pub(super) const RULES: &[Rule] = &[
             "previous response",
             "credentials",
         ])
-        .cites(&[]),
+        .cites(&["not_found-001", "not_found-002", "not_found-011", "not_found-012"]),
     Rule::new("no-access", Class::Auth)
         .words(&[
             "invalid api key",
@@ -553,7 +367,7 @@ pub(super) const RULES: &[Rule] = &[
             "internal error",
             "local proxy",
         ])
-        .cites(&[]),
+        .cites(&["auth-013", "auth-018", "auth-019", "auth-020"]),
     Rule::new("broken-for-all", Class::InvalidRequest)
         .words(&[
             "schema must be a json schema of 'type: \"object\"'",
@@ -602,6 +416,10 @@ pub(super) const RULES: &[Rule] = &[
             "non-empty content",
             "content blocks must be non-empty",
             "must have non-empty",
+            "expected toolresult blocks",
+            "same number of function calls and responses",
+            "tool_result block(s)",
+            "toolresult blocks",
             "contents is not specified",
             "contents are required",
             "missing required parameter",
@@ -639,7 +457,20 @@ pub(super) const RULES: &[Rule] = &[
         ])
         .statuses(&[(0, 0), (200, 200), (400, 400), (404, 404), (415, 422), (500, 503)])
         .universal()
-        .cites(&[]),
+        .cites(&["invalid_request-030", "invalid_request-032", "invalid_request-036"]),
+    Rule::new("cannot-do-that-there", Class::InvalidRequest)
+        .words(&[
+            "that support",
+            "image input",
+            "does not support",
+            "do not support",
+            "items are not persisted",
+            "previous response",
+            "not found in store",
+            "file*not found",
+        ])
+        .statuses(&[(404, 404)])
+        .cites(&["invalid_request-027", "https://openrouter.ai/docs/features/provider-routing"]),
     Rule::new("cannot-do-that", Class::InvalidRequest)
         .words(&[
             "does not support",
@@ -727,16 +558,7 @@ pub(super) const RULES: &[Rule] = &[
             "minimax:2013",
             "minimax:1042",
         ])
-        .statuses(&[
-            (0, 0),
-            (200, 200),
-            (400, 400),
-            (404, 404),
-            (405, 407),
-            (409, 409),
-            (415, 422),
-            (500, 500),
-        ])
+        .statuses(&[(0, 0), (200, 200), (400, 400), (405, 407), (409, 409), (415, 422), (500, 500)])
         .unless(&[
             "internal server error",
             "the server had an error",
@@ -744,5 +566,5 @@ pub(super) const RULES: &[Rule] = &[
             "try again later",
             "upstream",
         ])
-        .cites(&[]),
+        .cites(&["invalid_request-003", "invalid_request-004", "invalid_request-005", "invalid_request-007"]),
 ];

@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
             "response_timeout",
         ])
         .statuses(&[(0, 0), (200, 200), (400, 400), (408, 408), (425, 599)])
-        .cites(&[]),
+        .cites(&["timeout-001", "timeout-004", "timeout-005", "timeout-006"]),
     Rule::new("nothing-said", Class::EmptyResponse)
         .words(&[
             "empty response",
@@ -67,6 +67,12 @@ pub(super) const RULES: &[Rule] = &[
             "no response from model",
             "contains no content",
             "did not return any",
+            "did not provide any",
+            "no generation chunks",
+            "without any chunks",
+            "empty response text",
+            "malformed function call",
+            "no choices returned",
             "didn't return any",
             "no candidates",
         ])
@@ -78,7 +84,7 @@ pub(super) const RULES: &[Rule] = &[
         ])
         .unless(&["empty reply from server"])
         .statuses(&[(0, 0), (200, 200), (500, 503)])
-        .cites(&[]),
+        .cites(&["host-006", "https://ai-sdk.dev/docs/reference/ai-sdk-errors/ai-no-output-generated-error"]),
     Rule::new("broken-behind", Class::ServerError)
         .words(&[
             "upstream*closed",
@@ -168,7 +174,7 @@ pub(super) const RULES: &[Rule] = &[
         ])
         .statuses(&[(0, 0), (200, 200), (400, 400), (409, 409), (424, 425), (499, 599)])
         .unless(&["service unavailable", "currently unavailable", "temporarily unavailable"])
-        .cites(&[]),
+        .cites(&["host-002", "server_error-002", "server_error-003", "server_error-004"]),
     Rule::new("unavailable", Class::Overloaded)
         .words(&[
             "service unavailable",
@@ -188,25 +194,25 @@ pub(super) const RULES: &[Rule] = &[
             "ServiceUnavailableError",
         ])
         .statuses(&[(0, 0), (200, 200), (500, 500), (503, 503), (529, 529)])
-        .cites(&[]),
+        .cites(&["https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html", "https://cloud.google.com/apis/design/errors"]),
     Rule::new("status-timeout", Class::Timeout)
         .statuses(&[(408, 408), (504, 504), (522, 522), (524, 524)])
-        .cites(&[]),
+        .cites(&["https://docs.anthropic.com/en/api/errors", "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/"]),
     Rule::new("status-auth", Class::Auth)
         .statuses(&[(401, 401), (403, 403), (407, 407), (451, 451), (511, 511)])
-        .cites(&[]),
-    Rule::new("status-money", Class::QuotaExhausted).statuses(&[(402, 402)]).cites(&[]),
-    Rule::new("status-not-found", Class::NotFound).statuses(&[(404, 404), (410, 410)]).cites(&[]),
+        .cites(&["auth-015", "https://docs.anthropic.com/en/api/errors"]),
+    Rule::new("status-money", Class::QuotaExhausted).statuses(&[(402, 402)]).cites(&["https://api-docs.deepseek.com/quick_start/error_codes", "https://openrouter.ai/docs/api-reference/errors"]),
+    Rule::new("status-not-found", Class::NotFound).statuses(&[(404, 404), (410, 410)]).cites(&["https://docs.anthropic.com/en/api/errors", "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"]),
     Rule::new("status-conflict", Class::ServerError)
         .statuses(&[(409, 409), (424, 425), (499, 499)])
-        .cites(&[]),
+        .cites(&["server_error-090", "server_error-091", "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html"]),
     Rule::new("status-rate", Class::RateLimited)
         .statuses(&[(429, 429)])
         .or_quota_after_an_hour()
-        .cites(&[]),
+        .cites(&["rate_limited-023", "https://platform.openai.com/docs/guides/error-codes/api-errors"]),
     Rule::new("status-busy", Class::Overloaded)
         .statuses(&[(503, 503), (529, 529), (498, 498)])
-        .cites(&[]),
-    Rule::new("status-broken", Class::ServerError).statuses(&[(500, 599)]).cites(&[]),
-    Rule::new("status-refused", Class::InvalidRequest).statuses(&[(400, 499)]).cites(&[]),
+        .cites(&["https://platform.openai.com/docs/guides/error-codes/api-errors", "https://docs.anthropic.com/en/api/errors"]),
+    Rule::new("status-broken", Class::ServerError).statuses(&[(500, 599)]).cites(&["https://platform.openai.com/docs/guides/error-codes/api-errors", "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/"]),
+    Rule::new("status-refused", Class::InvalidRequest).statuses(&[(400, 499)]).cites(&["https://docs.anthropic.com/en/api/errors", "https://api-docs.deepseek.com/quick_start/error_codes"]),
 ];

@@ -8,7 +8,7 @@ use super::Rule;
 pub(super) const RULES: &[Rule] = &[
     Rule::new("answer-behind-words", Class::Auth)
         .words(&["err_bad_request*your country", "err_bad_request*supported-countries"])
-        .cites(&[]),
+        .cites(&["auth-006", "https://www.anthropic.com/supported-countries"]),
     Rule::new("no-proxy", Class::LocalNetwork)
         .words(&[
             "proxyerror",
@@ -29,7 +29,7 @@ pub(super) const RULES: &[Rule] = &[
             "tunnel connection failed",
         ])
         .unless(&["local proxy failed while handling"])
-        .cites(&[]),
+        .cites(&["local_network-013", "https://requests.readthedocs.io/en/latest/api/"]),
     Rule::new("no-name", Class::LocalNetwork)
         .words(&[
             "enotfound",
@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
             "resolve hostname",
             "dns_probe",
         ])
-        .cites(&[]),
+        .cites(&["host-012", "local_network-004", "local_network-005"]),
     Rule::new("no-network", Class::LocalNetwork)
         .words(&[
             "enetunreach",
@@ -91,7 +91,10 @@ pub(super) const RULES: &[Rule] = &[
             "10050",
             "enobufs",
         ])
-        .cites(&[]),
+        .cites(&[
+            "https://nodejs.org/api/errors.html",
+            "https://learn.microsoft.com/windows/win32/winsock/windows-sockets-error-codes-2",
+        ]),
     Rule::new("no-trust", Class::LocalNetwork)
         .words(&[
             "self-signed",
@@ -126,10 +129,16 @@ pub(super) const RULES: &[Rule] = &[
             "pkix path building failed",
             "server certificate verification failed",
         ])
-        .cites(&[]),
+        .cites(&[
+            "local_network-006",
+            "local_network-007",
+            "local_network-010",
+            "local_network-011",
+        ]),
     Rule::new("no-answer-in-time", Class::Timeout)
         .words(&[
             "etimedout",
+            "timed_out",
             "esockettimedout",
             "timed out",
             "timeout",
@@ -150,7 +159,7 @@ pub(super) const RULES: &[Rule] = &[
         ])
         .codes(&["TIMEOUT"])
         .unless(&["keep-alive timeout reached, socket closed"])
-        .cites(&[]),
+        .cites(&["timeout-011", "https://nodejs.org/api/errors.html"]),
     Rule::new("nothing-came", Class::EmptyResponse)
         .words(&[
             "empty response",
@@ -170,13 +179,21 @@ pub(super) const RULES: &[Rule] = &[
             "response was empty",
             "空响应",
             "without producing",
+            "did not provide any",
+            "no generation chunks",
+            "without any chunks",
+            "empty response text",
+            "malformed function call",
             "nooutputgenerated",
             "operation was cancelled",
             "operation was canceled",
         ])
         .codes(&["EMPTY_RESPONSE"])
         .unless(&["empty reply from server"])
-        .cites(&[]),
+        .cites(&[
+            "empty_response-008",
+            "https://ai-sdk.dev/docs/reference/ai-sdk-errors/ai-no-output-generated-error",
+        ]),
     Rule::new("broken-off", Class::TransportRemote)
         .words(&[
             "econnreset",
@@ -241,5 +258,5 @@ pub(super) const RULES: &[Rule] = &[
             "cancelled",
             "canceled",
         ])
-        .cites(&[]),
+        .cites(&["host-005", "host-011", "transport_remote-001", "transport_remote-002"]),
 ];
