@@ -25,7 +25,7 @@ use alloc::sync::Arc;
 
 use crate::call::{Call, CallSpec, Input, Output};
 use crate::class::Failure;
-use crate::codec::{BadWord, Read, Words, bad, next, word};
+use crate::codec::{BadWord, Read, Words, bad, next};
 use crate::engine::{Engine, Grant};
 use crate::fact::{Fact, Notice};
 use crate::ids::{CallId, LeaseId, QueueId, RouteId, SessionId};

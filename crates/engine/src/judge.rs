@@ -116,12 +116,14 @@ fn rate_limited(policy: &Policy, named: Option<u64>) -> Reaction {
 
 /// A transient failure that names a wait cools for it instead of being quarantined (R21).
 fn transient(policy: &Policy, named: Option<u64>, otherwise: Retry) -> Reaction {
+    let retry = match named {
+        Some(ms) if ms <= policy.inline_wait_ms => Retry::Named(ms),
+        Some(_) => Retry::No,
+        None => otherwise,
+    };
     match named {
-        Some(ms) if policy.cooldown_ms > 0 => {
-            let inline = ms <= policy.inline_wait_ms;
-            judged(if inline { Retry::Named(ms) } else { Retry::No }, cooled(policy, ms))
-        }
-        Some(_) | None => judged(otherwise, Verdict::Quarantined { until_ms: None }),
+        Some(ms) if policy.cooldown_ms > 0 => judged(retry, cooled(policy, ms)),
+        Some(_) | None => judged(retry, Verdict::Quarantined { until_ms: None }),
     }
 }
 
