@@ -265,7 +265,7 @@ fn provider(
         credential,
         key,
         http2: fields.is_on("http2", Unset::Off),
-        proxy: fields.text("proxy").and_then(|text| BaseUrl::parse(text).ok()),
+        proxy: fields.text("proxy").and_then(|text| BaseUrl::parse_proxy(text).ok()),
         headers,
         stream_usage: fields.is_on("stream_usage", Unset::On),
         drop_fields: fields.texts("drop_fields"),

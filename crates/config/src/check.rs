@@ -57,6 +57,7 @@ pub(crate) fn value(name: &str, kind: Kind, value: &DeValue<'_>) -> Result<Value
             | Kind::Variable
             | Kind::Path
             | Kind::Url
+            | Kind::Proxy
             | Kind::Listen
             | Kind::Zone,
             DeValue::String(written),
@@ -97,6 +98,17 @@ pub(crate) fn text(name: &str, kind: Kind, written: &str) -> Result<Value, Misfi
             Ok(url) => Ok(Value::Text(url.as_str().to_owned())),
             Err(error) => Err(url_misfit(name, error)),
         },
+        Kind::Proxy => match BaseUrl::parse_proxy(written) {
+            Ok(url) => Ok(Value::Text(url.as_str().to_owned())),
+            Err(UrlError::Credential) => Err(Misfit::new(
+                format!("`{name}`: {}", UrlError::Credential),
+                "name a proxy with a password in the variable HTTPS_PROXY instead of this file",
+            )),
+            Err(error) => Err(Misfit::new(
+                format!("`{name}`: {error}"),
+                format!("`{name}` is {}", expectation(kind)),
+            )),
+        },
         Kind::Listen => listen(written).map(|address| Value::Text(address.to_string())),
         Kind::Zone => zone(written),
         Kind::Texts | Kind::Choices(_) | Kind::SecretPairs | Kind::Candidates => {
@@ -129,6 +141,9 @@ pub(crate) fn expectation(kind: Kind) -> String {
         Kind::Variable => "the name of an environment variable, such as \"MY_KEY\"".to_owned(),
         Kind::Path => "a path, as text".to_owned(),
         Kind::Url => "a URL, such as \"https://api.example.com/v1\"".to_owned(),
+        Kind::Proxy => {
+            "a proxy, such as \"http://127.0.0.1:3128\" or \"socks5://127.0.0.1:1080\"".to_owned()
+        }
         Kind::Listen => "an address with a port, such as \"127.0.0.1:8787\"".to_owned(),
         Kind::Zone => "the name of a time zone, such as \"Asia/Shanghai\"".to_owned(),
         Kind::Candidates => {
@@ -285,7 +300,7 @@ fn zone(written: &str) -> Result<Value, Misfit> {
 
 fn url_misfit(name: &str, error: UrlError) -> Misfit {
     let hint = match error {
-        UrlError::Scheme | UrlError::Host | UrlError::Malformed => {
+        UrlError::Scheme | UrlError::Host | UrlError::Port | UrlError::Malformed => {
             "write \"https://api.example.com/v1\""
         }
         UrlError::OddAddress => "write the address with four numbers, such as 192.168.1.5",

@@ -74,6 +74,8 @@ pub enum Kind {
     Path,
     /// `http://` or `https://`.
     Url,
+    /// `http://`, `https://` or `socks5://`.
+    Proxy,
     /// `ADDRESS:PORT`.
     Listen,
     /// A name of the IANA time-zone database.
@@ -317,9 +319,9 @@ static KEYS: [Key; 43] = [
         "The key itself; better kept out of this file.", "密钥本身；最好不要写在本文件里。"),
     key(Group::Provider, "http2", Kind::Bool,
         "Whether HTTP/2 may be used (G14).", "是否可用 HTTP/2（G14）。").default_is("false"),
-    key(Group::Provider, "proxy", Kind::Url,
-        "A proxy for this provider; loopback is never reached through one (G14).",
-        "该上游所用代理；本机回环地址从不走代理（G14）。"),
+    key(Group::Provider, "proxy", Kind::Proxy,
+        "A proxy for this provider, before those that `HTTPS_PROXY` and its kin name; loopback is never reached through one (G14).",
+        "该上游所用代理，先于 `HTTPS_PROXY` 等变量；本机回环地址从不走代理（G14）。"),
     key(Group::Provider, "headers", Kind::SecretPairs,
         "Further headers; their values are kept like keys.", "附加的请求头；其值按密钥对待。").default_is("{}"),
     key(Group::Provider, "stream_usage", Kind::Bool,

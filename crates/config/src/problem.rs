@@ -131,6 +131,8 @@ impl Place {
         let line = text[..start].matches('\n').count() + 1;
         let column = text[line_start..start].chars().count();
         let raw = text[line_start..line_end].trim_end_matches('\r');
+        // Far more than is shown, so that no credential is cut and then not known as one.
+        let raw = raw.char_indices().nth(READ_CHARS_MAX).map_or(raw, |(at, _)| &raw[..at]);
         let end = floor(text, span.end.max(start)).min(line_start + raw.len()).max(start);
         let end_column = column + text[start..end].chars().count();
         let kept = kept_in(text, line_start);
@@ -157,6 +159,7 @@ impl Place {
 }
 
 const EXCERPT_CHARS_MAX: usize = 200;
+const READ_CHARS_MAX: usize = 4_000;
 
 fn clip(line: &str) -> String {
     match line.char_indices().nth(EXCERPT_CHARS_MAX) {

@@ -233,6 +233,9 @@ fn property(key: &Key) -> String {
             "\"type\":\"string\",\"minLength\":1".to_owned()
         }
         Kind::Variable => "\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_]+$\"".to_owned(),
+        Kind::Proxy => {
+            "\"type\":\"string\",\"pattern\":\"^(https?|socks5)://\"".to_owned()
+        }
         Kind::Url => "\"type\":\"string\",\"pattern\":\"^https?://\"".to_owned(),
         Kind::Candidates => {
             let entry = SECTIONS.iter().find(|section| section.path == "queues.ID.candidates");

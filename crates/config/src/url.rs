@@ -34,10 +34,16 @@ pub enum UrlError {
     /// It carries a query or a fragment.
     #[error("the URL carries a query or a fragment")]
     Query,
+    /// A SOCKS proxy names no port.
+    #[error("the proxy names no port")]
+    Port,
     /// Anything else.
     #[error("not a URL")]
     Malformed,
 }
+
+const SECURE_PORT: u16 = 443;
+const PLAIN_PORT: u16 = 80;
 
 impl BaseUrl {
     /// Reads a base URL; slashes at its end are taken off.
@@ -46,14 +52,31 @@ impl BaseUrl {
     ///
     /// When it is not a plain `http` or `https` address.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
+        Self::with_scheme(text, &["https://", "http://"])
+    }
+
+    /// Reads a proxy's address, which may be `socks5://` too and then names its port.
+    ///
+    /// # Errors
+    ///
+    /// When it is not such an address.
+    pub fn parse_proxy(text: &str) -> Result<Self, UrlError> {
+        let proxy = Self::with_scheme(text, &["https://", "http://", "socks5://"])?;
+        let socks = proxy.text.to_ascii_lowercase().starts_with("socks5");
+        let written = proxy.text.rsplit(['/', ']']).find(|part| !part.is_empty());
+        if socks && !written.is_some_and(|part| part.contains(':')) {
+            return Err(UrlError::Port);
+        }
+        Ok(proxy)
+    }
+
+    fn with_scheme(text: &str, schemes: &[&str]) -> Result<Self, UrlError> {
         let text = text.trim();
         let lower = text.to_ascii_lowercase();
-        let secure = match (lower.starts_with("https://"), lower.starts_with("http://")) {
-            (true, _) => true,
-            (_, true) => false,
-            _ => return Err(UrlError::Scheme),
-        };
-        let start = if secure { 8 } else { 7 };
+        let scheme = schemes.iter().find(|scheme| lower.starts_with(**scheme));
+        let scheme = scheme.ok_or(UrlError::Scheme)?;
+        let secure = scheme.starts_with("https");
+        let start = scheme.len();
         let text = &text[..text.trim_end_matches('/').len().max(start)];
         if text.contains(['?', '#']) {
             return Err(UrlError::Query);
@@ -79,7 +102,7 @@ impl BaseUrl {
         {
             return Err(UrlError::Malformed);
         }
-        let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
+        let port = uri.port_u16().unwrap_or(if secure { SECURE_PORT } else { PLAIN_PORT });
         Ok(Self { text: text.to_owned(), host, port, secure })
     }
 
@@ -143,7 +166,7 @@ impl BaseUrl {
     /// domain, nobody can tell from their names.
     #[must_use]
     pub fn vendor(&self) -> String {
-        let own = if self.secure { 443 } else { 80 };
+        let own = if self.secure { SECURE_PORT } else { PLAIN_PORT };
         if self.port == own { self.host.clone() } else { format!("{}:{}", self.host, self.port) }
     }
 
@@ -231,6 +254,21 @@ mod tests {
         for (text, error) in wrong {
             assert_eq!(BaseUrl::parse(text), Err(error), "{text}");
         }
+    }
+
+    #[test]
+    fn g14_a_proxy_may_speak_socks_and_then_names_its_port() {
+        for text in [
+            "http://p.example:3128",
+            "https://p.example",
+            "socks5://127.0.0.1:1080",
+            "socks5://p.example:80",
+        ] {
+            assert_eq!(BaseUrl::parse_proxy(text).unwrap().as_str(), text);
+        }
+        assert_eq!(BaseUrl::parse_proxy("socks5://p.example"), Err(UrlError::Port));
+        assert_eq!(BaseUrl::parse_proxy("p.example:3128"), Err(UrlError::Scheme));
+        assert_eq!(BaseUrl::parse("socks5://p.example:1080"), Err(UrlError::Scheme));
     }
 
     #[test]

@@ -67,6 +67,7 @@ fn other_value(section: &str, key: &Key) -> String {
         Kind::Variable => "\"MY_KEY\"".to_owned(),
         Kind::Path => "\"/some/where\"".to_owned(),
         Kind::Url => "\"https://other.example/v1\"".to_owned(),
+        Kind::Proxy => "\"socks5://127.0.0.1:1080\"".to_owned(),
         Kind::Listen => "\"127.0.0.1:9999\"".to_owned(),
         Kind::Zone => "\"Asia/Tokyo\"".to_owned(),
         Kind::Candidates => "[\"deepseek/a\"]".to_owned(),
