@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
-use tokio::sync::OwnedSemaphorePermit;
-
 use ekiden_dialect::{Dialect, request};
 use ekiden_engine::Purpose;
+use http::HeaderMap;
 
+use crate::front::{HeldBytes, OpenCall};
 use crate::plan::QueueRuntime;
 
 /// A call, ready to be relayed.
@@ -77,7 +76,9 @@ impl ClientProfile {
     }
 }
 
-/// Client programs whose behaviour was measured.
+/// Client programs that are known by their `User-Agent` and whose behaviour was measured.
+///
+/// pi and aider show their library's name alone, and are told like it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Program {
     /// Claude Code.
@@ -86,14 +87,10 @@ pub enum Program {
     Codex,
     /// opencode.
     Opencode,
-    /// pi.
-    Pi,
     /// Qwen Code.
     QwenCode,
     /// Cline.
     Cline,
-    /// aider.
-    Aider,
     /// A library, or a program that nothing is known about.
     Other,
 }
@@ -105,8 +102,7 @@ impl Program {
     #[must_use]
     pub const fn told_by(self) -> ToldBy {
         match self {
-            Self::ClaudeCode | Self::Opencode | Self::Pi | Self::QwenCode | Self::Cline
-            | Self::Aider => ToldBy::Cut,
+            Self::ClaudeCode | Self::Opencode | Self::QwenCode | Self::Cline => ToldBy::Cut,
             // Codex knows `response.failed` and tries again (Responses only).
             Self::Codex | Self::Other => ToldBy::Event,
         }
@@ -119,10 +115,8 @@ impl Program {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
             Self::Opencode => "opencode",
-            Self::Pi => "pi",
             Self::QwenCode => "qwen-code",
             Self::Cline => "cline",
-            Self::Aider => "aider",
             Self::Other => "other",
         }
     }
@@ -140,8 +134,8 @@ pub enum ToldBy {
 /// Bounds open calls and held bodies; both are given back when it is dropped.
 #[derive(Debug, Default)]
 pub struct CallPermit {
-    /// One of the open calls; `None`: the call is not counted (tests, token counts).
-    pub(crate) call: Option<OwnedSemaphorePermit>,
+    /// Its place among the open calls; `None`: it is not counted.
+    pub(crate) call: Option<OpenCall>,
     /// The body's share of what may be held.
-    pub(crate) held: Option<OwnedSemaphorePermit>,
+    pub(crate) held: Option<HeldBytes>,
 }

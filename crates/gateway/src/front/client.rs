@@ -1,0 +1,121 @@
+//! Who asks, and how long it waits.
+//!
+//! It refuses to change what is asked: it reads headers, and says nothing about sessions.
+
+use http::HeaderMap;
+
+use ekiden_dialect::request::Facts;
+
+use crate::inbound::{ClientProfile, Program};
+
+/// A caller's own limit on a call, in milliseconds.
+const DEADLINE_HEADER: &str = "x-ekiden-deadline-ms";
+
+/// What libraries say they wait for, in seconds. Nothing keeps a whole answer's client alive.
+const WAIT_HEADERS: [&str; 2] = ["x-stainless-timeout", "x-stainless-read-timeout"];
+
+/// The longest wait for a whole answer that every measured client has, in milliseconds: Claude
+/// Code gives up its fallback after it, whatever its header says.
+const WHOLE_MAX_MS: u64 = 300_000;
+
+/// What the answer needs to reach the client in time, in milliseconds.
+const MARGIN_MS: u64 = 5_000;
+
+/// Who asks.
+pub(crate) fn profile(headers: &HeaderMap, facts: &Facts) -> ClientProfile {
+    ClientProfile { program: program(headers), wants_usage: facts.include_usage }
+}
+
+/// The first product of the `User-Agent`, without its version; empty when there is none.
+pub(crate) fn product(headers: &HeaderMap) -> &str {
+    let agent = text(headers, "user-agent").unwrap_or_default();
+    agent.split(['/', ' ']).next().unwrap_or_default()
+}
+
+fn program(headers: &HeaderMap) -> Program {
+    let product = product(headers).to_ascii_lowercase();
+    match product.as_str() {
+        "claude-cli" | "claude-code" => Program::ClaudeCode,
+        "opencode" => Program::Opencode,
+        "qwencode" => Program::QwenCode,
+        _ if product.starts_with("codex") => Program::Codex,
+        _ if product.starts_with("cline") => Program::Cline,
+        _ => Program::Other,
+    }
+}
+
+/// How long the call may take, in milliseconds (R8).
+pub(crate) fn deadline_ms(headers: &HeaderMap, facts: &Facts) -> Option<u64> {
+    let own = text(headers, DEADLINE_HEADER).and_then(|ms| ms.trim().parse::<u64>().ok());
+    let own = own.filter(|ms| *ms > 0);
+    if facts.stream {
+        return own;
+    }
+    let said = WAIT_HEADERS.iter().filter_map(|name| text(headers, name)).filter_map(seconds_ms);
+    let wait = said.fold(WHOLE_MAX_MS, u64::min);
+    // A client that waits a few seconds alone is still given most of them.
+    let whole = wait.saturating_sub(MARGIN_MS).max(wait / 2);
+    Some(own.map_or(whole, |own| own.min(whole)))
+}
+
+fn seconds_ms(text: &str) -> Option<u64> {
+    let seconds: f64 = text.trim().parse().ok()?;
+    // Beyond what any client waits the number says nothing; NaN and negatives neither.
+    (seconds > 0.0 && seconds < 1e9).then(|| (seconds * 1000.0) as u64).filter(|ms| *ms > 0)
+}
+
+pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| {
+                (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn r10_known_agents_are_known_by_their_user_agent() {
+        for (agent, program) in [
+            ("claude-cli/2.1.332 (external, cli)", Program::ClaudeCode),
+            ("codex_exec/0.171.0 (Debian 12.0.0; x86_64)", Program::Codex),
+            ("opencode/1.18.33 ai-sdk/provider-utils/4.0.23", Program::Opencode),
+            ("QwenCode/0.24.4 (linux; x64)", Program::QwenCode),
+            ("OpenAI/Python 3.57.0", Program::Other),
+            ("Anthropic/JS 1.14.0", Program::Other),
+            ("", Program::Other),
+        ] {
+            assert_eq!(super::program(&headers(&[("user-agent", agent)])), program, "{agent}");
+        }
+    }
+
+    #[test]
+    fn r08_a_whole_answer_has_a_deadline_and_a_stream_has_none() {
+        let mut facts = Facts::default();
+        for (pairs, ms) in [
+            (&[][..], 295_000),
+            (&[("x-stainless-timeout", "600")][..], 295_000),
+            (&[("x-stainless-timeout", "120")][..], 115_000),
+            (
+                &[("x-stainless-timeout", "NOT_GIVEN"), ("x-stainless-read-timeout", "60.5")][..],
+                55_500,
+            ),
+            (&[("x-stainless-timeout", "4")][..], 2_000),
+            (&[("x-stainless-timeout", "-1")][..], 295_000),
+            (&[("x-ekiden-deadline-ms", "1500")][..], 1_500),
+            (&[("x-ekiden-deadline-ms", "0")][..], 295_000),
+        ] {
+            assert_eq!(deadline_ms(&headers(pairs), &facts), Some(ms), "{pairs:?}");
+        }
+        facts.stream = true;
+        assert_eq!(deadline_ms(&headers(&[("x-stainless-timeout", "120")]), &facts), None);
+        assert_eq!(deadline_ms(&headers(&[("x-ekiden-deadline-ms", "900")]), &facts), Some(900));
+    }
+}

@@ -1,0 +1,198 @@
+//! Who may speak to us at all (G9, G14, R6).
+//!
+//! It refuses to trust what a web page can make a browser send: a name that was rebound to this
+//! machine, a write from another site, a look from another site. It asks for no password: on
+//! loopback any key is taken, and none is passed on.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::request::Parts;
+use http::{HeaderMap, Method, header};
+
+/// The header in which each gateway that a call went through leaves its name.
+pub(crate) const HOP_HEADER: &str = "x-ekiden-hop";
+
+/// Why nobody is let in, with the sentence that says so.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    /// 403.
+    Forbidden(String),
+    /// 508: the call has been here before (R6).
+    Loop,
+}
+
+/// What holds for an answer to a browser app.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// No browser app, or one of this machine.
+    Plain,
+    /// An app of an allowed origin: it may read the answer.
+    Allowed(String),
+    /// Its question beforehand, which is the whole call.
+    Preflight(String),
+}
+
+/// Lets a request in, or says why not.
+pub(crate) fn check(
+    parts: &Parts,
+    listen: SocketAddr,
+    allowed_origins: &[String],
+    instance: &str,
+) -> Result<Access, Refusal> {
+    host(parts, listen)?;
+    let access = origin(parts, allowed_origins)?;
+    if matches!(access, Access::Plain) && text(&parts.headers, "sec-fetch-site") == "cross-site" {
+        return Err(Refusal::Forbidden(
+            "A page of another site asked for this. Add its origin to `allowed_origins` if it may."
+                .to_owned(),
+        ));
+    }
+    let hops = parts.headers.get_all(HOP_HEADER).iter().filter_map(|hop| hop.to_str().ok());
+    if hops.flat_map(|hop| hop.split(',')).any(|hop| hop.trim() == instance) {
+        return Err(Refusal::Loop);
+    }
+    Ok(access)
+}
+
+/// A name that was rebound to this machine is still the attacker's name.
+fn host(parts: &Parts, listen: SocketAddr) -> Result<(), Refusal> {
+    let named = match parts.headers.get(header::HOST) {
+        Some(host) => host.to_str().unwrap_or("?"),
+        // HTTP/1.0 and calls in the same process; no browser leaves it out.
+        None => match parts.uri.authority() {
+            Some(authority) => authority.as_str(),
+            None => return Ok(()),
+        },
+    };
+    let name = host_name(named);
+    let same = name.parse::<IpAddr>().is_ok_and(|ip| ip == listen.ip());
+    if is_loopback(name) || same {
+        return Ok(());
+    }
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    Err(Refusal::Forbidden(format!(
+        "The host `{shown}` is not this machine. Use http://{listen} or http://localhost:{}.",
+        listen.port()
+    )))
+}
+
+fn origin(parts: &Parts, allowed: &[String]) -> Result<Access, Refusal> {
+    let Some(origin) = parts.headers.get(header::ORIGIN) else { return Ok(Access::Plain) };
+    let origin = origin.to_str().unwrap_or("?");
+    let named = allowed.iter().any(|known| known.trim_end_matches('/') == origin);
+    let preflight = parts.method == Method::OPTIONS
+        && parts.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    match (named, preflight) {
+        (true, true) => Ok(Access::Preflight(origin.to_owned())),
+        (true, false) => Ok(Access::Allowed(origin.to_owned())),
+        (false, _) if local_origin(origin) => Ok(Access::Plain),
+        (false, _) => {
+            let shown: String = origin.chars().filter(|c| !c.is_control()).take(120).collect();
+            Err(Refusal::Forbidden(format!(
+                "The origin `{shown}` may not call this gateway. Add it to `allowed_origins` if it may."
+            )))
+        }
+    }
+}
+
+fn local_origin(origin: &str) -> bool {
+    let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    rest.is_some_and(|host| is_loopback(host_name(host)))
+}
+
+/// The name in `name:port` or `[address]:port`.
+fn host_name(host: &str) -> &str {
+    if let Some(rest) = host.strip_prefix('[') {
+        return rest.split_once(']').map_or("", |(address, _)| address);
+    }
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || name.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn ask(headers: &[(&str, &str)]) -> Result<Access, Refusal> {
+        let mut request = Request::post("/v1/messages");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).expect("request").into_parts();
+        let allowed = ["https://app.example".to_owned()];
+        check(&parts, "127.0.0.1:8787".parse().expect("address"), &allowed, "me")
+    }
+
+    #[test]
+    fn g09_only_names_of_this_machine_are_hosts() {
+        for host in [
+            "localhost",
+            "LOCALHOST:8787",
+            "127.0.0.1:8787",
+            "127.1.2.3",
+            "[::1]:8787",
+            "a.localhost",
+        ] {
+            assert_eq!(ask(&[("host", host)]), Ok(Access::Plain), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "evil.example:8787",
+            "localhost.evil.example",
+            "127.0.0.1.nip.io",
+            "10.0.0.1",
+            "[::]",
+            "",
+            "0.0.0.0:8787",
+        ] {
+            assert!(matches!(ask(&[("host", host)]), Err(Refusal::Forbidden(_))), "{host}");
+        }
+    }
+
+    #[test]
+    fn g09_an_origin_of_elsewhere_is_refused() {
+        assert_eq!(ask(&[("origin", "http://localhost:3000")]), Ok(Access::Plain));
+        assert_eq!(ask(&[("origin", "http://[::1]:3000")]), Ok(Access::Plain));
+        for origin in ["https://evil.example", "null", "file://", "http://localhost.evil.example"] {
+            assert!(matches!(ask(&[("origin", origin)]), Err(Refusal::Forbidden(_))), "{origin}");
+        }
+    }
+
+    #[test]
+    fn g14_an_allowed_origin_may_call_even_across_sites() {
+        let app = ("origin", "https://app.example");
+        let allowed = Access::Allowed("https://app.example".into());
+        assert_eq!(ask(&[app, ("sec-fetch-site", "cross-site")]), Ok(allowed));
+    }
+
+    #[test]
+    fn g09_cross_site_requests_without_an_origin_are_refused() {
+        let refused = ask(&[("sec-fetch-site", "cross-site")]);
+        assert!(matches!(refused, Err(Refusal::Forbidden(_))));
+        for site in ["same-origin", "same-site", "none"] {
+            assert_eq!(ask(&[("sec-fetch-site", site)]), Ok(Access::Plain), "{site}");
+        }
+    }
+
+    #[test]
+    fn r06_a_call_that_was_here_before_is_refused() {
+        assert_eq!(ask(&[(HOP_HEADER, "other")]), Ok(Access::Plain));
+        assert_eq!(ask(&[(HOP_HEADER, "other, me")]), Err(Refusal::Loop));
+        assert_eq!(ask(&[(HOP_HEADER, "other"), (HOP_HEADER, "me")]), Err(Refusal::Loop));
+    }
+}

@@ -1,0 +1,233 @@
+//! Bodies: read under their bounds, decoded, and read as a request.
+//!
+//! It refuses to hold what nobody allowed: a body that is announced too large, or for which there is
+//! no room, is not read at all (G14).
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Response, StatusCode, header};
+use http_body_util::BodyExt;
+
+use ekiden_config::show_size_bytes;
+use ekiden_dialect::Dialect;
+use ekiden_dialect::request::{self, BodyError, Request};
+use ekiden_dialect::write::{Fault, error};
+
+use crate::body::Body;
+use crate::front::coding::{self, Coding, CodingError};
+use crate::front::limits::{Bound, HeldBytes};
+use crate::front::reply::{refused, refused_as, response, retry_after};
+use crate::tasks::Tasks;
+
+/// Larger bodies, and coded ones, are read off the runtime.
+const INLINE_MAX_BYTES: usize = 256 << 10;
+
+/// No client needs longer between two pieces of a body.
+const PIECE_WAIT: Duration = Duration::from_secs(30);
+
+/// Nor for all of it.
+const BODY_WAIT: Duration = Duration::from_secs(600);
+
+/// The most that is set aside before a byte has come.
+const RESERVE_MAX_BYTES: u64 = 1 << 20;
+
+/// Why a body is not taken.
+#[derive(Debug)]
+pub(crate) enum IntakeError {
+    /// Over the bound on one body, in bytes.
+    TooLarge(u64),
+    /// Over the bound on all bodies together, in bytes.
+    NoRoom(u64),
+    /// It came too slowly.
+    Slow,
+    /// The client broke off, or broke the transfer coding.
+    Cut,
+    /// A content coding that is not read.
+    UnknownCoding(String),
+    /// It does not follow its content coding.
+    BadCoding,
+    /// It is no request.
+    Body(BodyError),
+    /// Our own fault.
+    Internal,
+}
+
+/// A body under its bounds, still coded.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) bytes: Bytes,
+    pub(crate) codings: Vec<Coding>,
+    pub(crate) held: HeldBytes,
+}
+
+/// Reads a body.
+pub(crate) async fn read<B>(
+    headers: &HeaderMap,
+    body: B,
+    body_max_bytes: u64,
+    room: &Arc<Bound>,
+) -> Result<Raw, IntakeError>
+where
+    B: http_body::Body<Data = Bytes>,
+{
+    let codings = coding::of(headers).map_err(IntakeError::UnknownCoding)?;
+    let announced = announced(headers).or(body.size_hint().exact()).unwrap_or(0);
+    if announced > body_max_bytes {
+        return Err(IntakeError::TooLarge(body_max_bytes));
+    }
+    let no_room = || IntakeError::NoRoom(room.most());
+    let mut held = HeldBytes::of(room, announced).ok_or_else(no_room)?;
+    let collecting = async {
+        let mut body = pin!(body);
+        let mut whole = Gathered::default();
+        while let Some(frame) =
+            tokio::time::timeout(PIECE_WAIT, body.frame()).await.map_err(|_| IntakeError::Slow)?
+        {
+            let Ok(data) = frame.map_err(|_| IntakeError::Cut)?.into_data() else { continue };
+            let size = (whole.len() + data.len()) as u64;
+            if size > body_max_bytes {
+                return Err(IntakeError::TooLarge(body_max_bytes));
+            }
+            if !held.grow_to(size) {
+                return Err(no_room());
+            }
+            whole.add(data, announced);
+        }
+        Ok(whole.into_bytes())
+    };
+    let bytes =
+        tokio::time::timeout(BODY_WAIT, collecting).await.map_err(|_| IntakeError::Slow)??;
+    held.shrink_to(bytes.len() as u64);
+    Ok(Raw { bytes, codings, held })
+}
+
+/// Undoes the codings and reads the request, off the runtime where it may take long.
+pub(crate) async fn parse(
+    dialect: Dialect,
+    mut raw: Raw,
+    body_max_bytes: u64,
+    tasks: &Tasks,
+) -> Result<(Request, HeldBytes), IntakeError> {
+    if raw.codings.is_empty() && raw.bytes.len() <= INLINE_MAX_BYTES {
+        let request = request::read(dialect, &raw.bytes).map_err(IntakeError::Body)?;
+        return Ok((request, raw.held));
+    }
+    let work = move || {
+        if !raw.codings.is_empty() {
+            raw.bytes = undo(&mut raw, body_max_bytes)?;
+        }
+        let request = request::read(dialect, &raw.bytes).map_err(IntakeError::Body)?;
+        Ok((request, raw.held))
+    };
+    tasks.blocking(work).await.unwrap_or(Err(IntakeError::Internal))
+}
+
+fn undo(raw: &mut Raw, body_max_bytes: u64) -> Result<Bytes, IntakeError> {
+    let coded = raw.bytes.len() as u64;
+    let held = &mut raw.held;
+    let mut room = |size: u64| held.grow_to(coded + size);
+    let plain = coding::decode(&raw.codings, &raw.bytes, body_max_bytes, &mut room);
+    match plain {
+        Ok(plain) => {
+            held.shrink_to(plain.len() as u64);
+            Ok(Bytes::from(plain))
+        }
+        Err(CodingError::Broken) => Err(IntakeError::BadCoding),
+        Err(CodingError::TooLarge) => Err(IntakeError::TooLarge(body_max_bytes)),
+        Err(CodingError::NoRoom) => Err(IntakeError::NoRoom(held.bound_most())),
+    }
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Pieces of a body; a body that came in one piece is not copied.
+#[derive(Default)]
+struct Gathered {
+    first: Option<Bytes>,
+    all: BytesMut,
+}
+
+impl Gathered {
+    fn len(&self) -> usize {
+        self.all.len() + self.first.as_ref().map_or(0, Bytes::len)
+    }
+
+    fn add(&mut self, data: Bytes, announced: u64) {
+        if self.all.is_empty() && self.first.is_none() {
+            self.first = Some(data);
+            return;
+        }
+        if let Some(first) = self.first.take() {
+            self.all.reserve(announced.min(RESERVE_MAX_BYTES) as usize);
+            self.all.extend_from_slice(&first);
+        }
+        self.all.extend_from_slice(&data);
+    }
+
+    fn into_bytes(self) -> Bytes {
+        self.first.unwrap_or_else(|| self.all.freeze())
+    }
+}
+
+impl IntakeError {
+    /// The refusal in the asker's dialect.
+    pub(crate) fn into_response(self, dialect: Dialect) -> Response<Body> {
+        match self {
+            Self::TooLarge(most) => {
+                let message = format!(
+                    "The body is larger than {} ({most} bytes), the limit of `limits.body_bytes_max`.",
+                    show_size_bytes(most)
+                );
+                refused(dialect, Fault::TooLarge, &message)
+            }
+            Self::NoRoom(most) => {
+                let message = format!(
+                    "Open calls hold {} of bodies, the limit of `limits.held_bytes_max`; this one was not \
+                     read. Try again shortly.",
+                    show_size_bytes(most)
+                );
+                retry_after(refused(dialect, Fault::Unavailable, &message), 1)
+            }
+            Self::Slow => refused_as(
+                StatusCode::REQUEST_TIMEOUT,
+                dialect,
+                Fault::InvalidRequest,
+                "The body came too slowly: 30 s passed without a piece of it, or 10 min in all.",
+            ),
+            Self::Cut => {
+                refused(dialect, Fault::InvalidRequest, "The body broke off before its end.")
+            }
+            Self::UnknownCoding(name) => {
+                let message =
+                    format!("The content coding `{name}` is not read; {} are.", coding::KNOWN);
+                refused(dialect, Fault::UnsupportedMedia, &message)
+            }
+            Self::BadCoding => refused(
+                dialect,
+                Fault::InvalidRequest,
+                "The body does not follow the coding that `content-encoding` names.",
+            ),
+            Self::Body(body) => response(error(
+                dialect,
+                Fault::InvalidRequest,
+                &capitalised(&body.to_string()),
+                body.param(),
+            )),
+            Self::Internal => {
+                refused(dialect, Fault::Internal, "Reading the body failed; it is a bug of ours.")
+            }
+        }
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).chain(['.']).collect())
+}
