@@ -20,6 +20,9 @@ pub struct Answer {
     pub finish: Option<Finish>,
     /// Tokens, as far as the upstream told them.
     pub usage: Usage,
+    /// Signatures of Anthropic's thinking blocks and the data of redacted ones: what only their
+    /// issuer takes back (G6), and what [`crate::splice::ThinkingBlocks::KeepIf`] is asked about.
+    pub signatures: Vec<String>,
 }
 
 /// The reason an answer gives for ending, from ordinary to grave.

@@ -18,7 +18,7 @@ use crate::Dialect;
 use crate::json::{JsonError, Kind, Member, Scanner, Span, Text};
 
 /// A body that was read: the bytes, where its parts stand, and what they say.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Request {
     dialect: Dialect,
     body: Bytes,
@@ -205,6 +205,17 @@ impl Request {
 
     pub(crate) const fn conversation(&self) -> &Conversation {
         &self.conversation
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Prompts must not reach logs by way of a debug print.
+        f.debug_struct("Request")
+            .field("dialect", &self.dialect)
+            .field("body_bytes", &self.body.len())
+            .field("facts", &self.facts)
+            .finish_non_exhaustive()
     }
 }
 

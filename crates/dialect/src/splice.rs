@@ -15,10 +15,20 @@ use bytes::{Bytes, BytesMut};
 use crate::request::Request;
 
 /// A body in pieces; cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Body {
     pieces: Arc<[Bytes]>,
     len: usize,
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Prompts must not reach logs by way of a debug print.
+        f.debug_struct("Body")
+            .field("pieces", &self.pieces.len())
+            .field("bytes", &self.len)
+            .finish()
+    }
 }
 
 impl Body {

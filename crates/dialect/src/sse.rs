@@ -22,7 +22,7 @@ pub struct EventTooLarge {
 /// One block of the stream, up to and with the empty line that ends it.
 ///
 /// A block of comments alone, or an empty line, is an event without data.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Event {
     raw: Bytes,
     name: Range<usize>,
@@ -31,7 +31,7 @@ pub struct Event {
     data: Data,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Data {
     None,
     /// One `data` line: a part of `raw`.
@@ -41,7 +41,6 @@ enum Data {
 }
 
 /// Cuts a stream into events; fed with chunks in any split.
-#[derive(Debug)]
 pub struct Reader {
     limit: usize,
     /// The transport's chunk that is being read.
@@ -330,6 +329,27 @@ impl Event {
             Data::Line(range) => Some(range.clone()),
             Data::None | Data::Lines(_) => None,
         }
+    }
+}
+
+// Answers must not reach logs by way of a debug print.
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Event")
+            .field("name", &self.name())
+            .field("bytes", &self.raw.len())
+            .field("data_bytes", &self.data().map(<[u8]>::len))
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("limit", &self.limit)
+            .field("held_bytes", &self.held_bytes())
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
     }
 }
 

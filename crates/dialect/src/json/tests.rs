@@ -85,3 +85,11 @@ fn commas_fit_whatever_is_cut() {
         assert_eq!(value.len() as u32, 3 - mask.count_ones(), "{left}");
     }
 }
+
+#[test]
+fn control_characters_in_strings_are_refused() {
+    for byte in 0..0x21_u8 {
+        let text = format!("\"a{}b\"", char::from(byte));
+        assert_eq!(accepts(&text).is_ok(), byte >= 0x20, "{byte}");
+    }
+}

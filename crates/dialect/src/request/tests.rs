@@ -197,6 +197,24 @@ fn g4_the_root_of_a_conversation_does_not_move() {
 }
 
 #[test]
+fn g4_lines_that_name_time_or_place_end_the_stable_text() {
+    for line in [
+        "Current date: Sunday",
+        "The current time is noon",
+        "Working directory: /home/a",
+        "<env>",
+        "# Environment",
+        "cwd=/tmp",
+        "Git status: clean",
+        "logged at 12:34:56",
+    ] {
+        let text = format!("Be brief.\n{line}\nmore");
+        let body = json!({ "model": "q", "messages": [said("system", &text)] });
+        assert_eq!(facts(OpenAiChat, body).root.system.as_deref(), Some("Be brief."), "{line}");
+    }
+}
+
+#[test]
 fn r15_tokens_are_estimated_by_bytes_of_text_and_a_flat_rate_for_media() {
     let tokens = |content: serde_json::Value| {
         let facts = facts(

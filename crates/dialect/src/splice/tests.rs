@@ -152,6 +152,18 @@ fn a_spliced_body_shares_the_original() {
 }
 
 #[test]
+fn debug_prints_hold_no_prompt() {
+    let body = Bytes::from(chat(json!({ "zz": "secret words" })).to_string());
+    let request = request::read(OpenAiChat, &body).unwrap();
+    let event = crate::sse::Event::parse(Bytes::from_static(b"data: secret words\n\n"));
+    let mut reader = crate::sse::Reader::new();
+    reader.push(Bytes::from_static(b"data: secret words"));
+    let printed =
+        format!("{request:?} {:?} {event:?} {reader:?}", splice(&request, &Edits::default()));
+    assert!(!printed.contains("secret"), "{printed}");
+}
+
+#[test]
 fn both_of_two_equal_keys_are_changed() {
     let edits = Edits { model: Some("m"), ..Edits::default() };
     let body = r#"{"model":"a","messages":[],"mod\u0065l":"b"}"#;
@@ -216,6 +228,8 @@ fn the_output_limit_takes_the_name_that_the_candidate_knows() {
     assert_eq!(value(OpenAiChat, &old, &named(MaxTokensName::MaxCompletionTokens)), new);
     assert_eq!(value(OpenAiChat, &new, &named(MaxTokensName::MaxTokens)), old);
     assert_eq!(value(OpenAiChat, &both, &named(MaxTokensName::MaxTokens)), old);
+    let out = spliced(OpenAiChat, &both.to_string(), &named(MaxTokensName::MaxTokens));
+    assert_eq!(out.matches("tokens").count(), 1, "{out}");
     assert_eq!(value(AnthropicMessages, &old, &named(MaxTokensName::MaxCompletionTokens)), old);
 }
 
@@ -314,6 +328,17 @@ fn k9_a_tool_loop_that_lost_its_thinking_does_not_ask_for_more() {
     assert_eq!(value(AnthropicMessages, &in_loop, &edits).get("thinking"), None);
     assert!(value(AnthropicMessages, &asked(json!("go on")), &edits).get("thinking").is_some());
     assert!(value(AnthropicMessages, &in_loop, &Edits::default()).get("thinking").is_some());
+
+    // A turn before the loop lost its thinking, the loop's own turn did not.
+    let mut mixed = in_loop;
+    let turns = mixed["messages"].as_array_mut().unwrap();
+    let mut own = turns[0].clone();
+    own["content"][0]["signature"] = json!("mine");
+    turns.insert(1, json!({ "role": "user", "content": "and" }));
+    turns.insert(2, own);
+    let keep = |mark: &str| mark == "mine";
+    let edits = Edits { thinking_blocks: ThinkingBlocks::KeepIf(&keep), ..Edits::default() };
+    assert!(value(AnthropicMessages, &mixed, &edits).get("thinking").is_some());
 }
 
 #[test]
@@ -333,6 +358,13 @@ fn a_system_turn_becomes_a_user_turn_and_never_parts_a_call_from_its_result() {
         out(json!([call, system("b"), system("c"), result, user("d")])),
         json!([call, result, user("b"), user("c"), user("d")])
     );
+    // What is moved stays, whatever goes behind it.
+    let thought =
+        json!({ "role": "assistant", "content": [{ "type": "thinking", "thinking": "t" }] });
+    let edits = Edits { thinking_blocks: ThinkingBlocks::Strip, ..edits };
+    let body = json!({ "model": "q", "messages": [call, system("b"), result, thought, user("d")] });
+    let out = value(AnthropicMessages, &body, &edits);
+    assert_eq!(out["messages"], json!([call, result, user("b"), user("d")]));
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(crate) struct Anthropic {
     arguments: Balance,
     /// A tool call ended before its arguments did.
     torn: bool,
+    /// The signature of the block, which may come in pieces.
+    signature: String,
 }
 
 /// What one object says, whichever event it is.
@@ -25,6 +27,8 @@ struct Seen<'a> {
     shown: Shown,
     tool: bool,
     arguments: Option<Text<'a>>,
+    /// Signatures of whole blocks, or a piece of one.
+    signatures: Vec<Text<'a>>,
     stop: Option<Cow<'a, str>>,
 }
 
@@ -57,22 +61,33 @@ impl Anthropic {
             "content_block_start" => {
                 self.tool_open = seen.tool;
                 self.arguments = Balance::default();
+                self.sign(&seen);
                 Ok(seen.shown.into())
             }
             "content_block_delta" => {
                 if let Some(piece) = seen.arguments {
                     self.arguments.feed(&piece.decode());
                 }
+                self.sign(&seen);
                 Ok(seen.shown.into())
             }
             "message_start" => Ok(seen.shown.into()),
             "content_block_stop" => {
                 self.tool_open = false;
                 self.torn |= self.arguments.is_open();
+                if !self.signature.is_empty() {
+                    answer.signatures.push(std::mem::take(&mut self.signature));
+                }
                 Ok(Heard::Wire)
             }
             "message_stop" => Ok(Heard::Terminal),
             _ => Ok(Heard::Wire),
+        }
+    }
+
+    fn sign(&mut self, seen: &Seen<'_>) {
+        for piece in &seen.signatures {
+            self.signature.push_str(&piece.decode());
         }
     }
 
@@ -87,6 +102,7 @@ impl Anthropic {
         }
         answer.output |= seen.shown.output;
         answer.reasoning |= seen.shown.reasoning;
+        answer.signatures = seen.signatures.iter().map(|text| text.decode().into_owned()).collect();
         Ok(seen.shown.into())
     }
 }
@@ -143,7 +159,12 @@ impl<'a> Seen<'a> {
                 self.arguments = value.text_or_skip()?.filter(|piece| !piece.is_empty());
                 self.shown.output |= self.arguments.is_some();
             }
-            "thinking" | "signature" => self.shown.reasoning |= filled_text(value)?,
+            "thinking" => self.shown.reasoning |= filled_text(value)?,
+            "signature" => {
+                let piece = value.text_or_skip()?.filter(|piece| !piece.is_empty());
+                self.shown.reasoning |= piece.is_some();
+                self.signatures.extend(piece);
+            }
             "stop_reason" => self.note_stop(value)?,
             _ => value.pass()?,
         }
@@ -157,15 +178,19 @@ impl<'a> Seen<'a> {
     }
 
     fn block(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
-        let (mut kind, mut filled) = (None, false);
+        let (mut kind, mut filled, mut signature) = (None, false, None);
         value.object_or_skip(|inner, key| {
             match &*key.decode() {
                 "type" => kind = inner.text_or_skip()?.map(Text::decode),
+                "signature" | "data" => signature = inner.text_or_skip()?,
                 "text" | "thinking" => filled |= filled_text(inner)?,
                 _ => inner.pass()?,
             }
             Ok(())
         })?;
+        if matches!(kind.as_deref(), Some("thinking" | "redacted_thinking")) {
+            self.signatures.extend(signature.filter(|text| !text.is_empty()));
+        }
         match kind.as_deref() {
             None => {}
             Some("text") => self.shown.output |= filled,

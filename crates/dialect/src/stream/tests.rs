@@ -53,7 +53,7 @@ const SAID: &str = r#"{"type":"response.output_text.delta","delta":"hi"}"#;
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":4,"output_tokens":2,"input_tokens_details":{"cached_tokens":1}}}}"#;
 
 #[rustfmt::skip]
-const ROWS: [Row; 34] = [
+const ROWS: [Row; 35] = [
     (OpenAiChat, &[ROLE, HI, STOP, DONE], "wOwT", End::Whole),
     // R13: a finish reason makes the end a normal one; nothing at all does not.
     (OpenAiChat, &[ROLE, HI, STOP], "wOw", End::Whole),
@@ -79,6 +79,7 @@ const ROWS: [Row; 34] = [
     (OpenAiChat, &[r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"no money"}}"#], "E", End::Cut),
     (OpenAiChat, &[r#"{"choices":[{"delta":{},"error":{"code":502},"finish_reason":"error"}]}"#], "E", End::Cut),
     (OpenAiChat, &[r#"{"choices":[{"delta":{"content":"a"}}],"error":null,"base_resp":{"status_code":0}}"#], "O", End::Cut),
+    (OpenAiChat, &[r#"{"choices":[{"delta":{"content":"a"}}],"message":"ok"}"#], "O", End::Cut),
     (OpenAiChat, &[r#"{"choices":[{"#, "[1]", "hello"], "MMM", End::Cut),
     (AnthropicMessages, &[START, BLOCK, r#"{"type":"ping"}"#, TEXT, BLOCK_STOP, END_TURN, MESSAGE_STOP], "wwwOwwT", End::Whole),
     (AnthropicMessages, &[START, BLOCK, TEXT, END_TURN], "wwOw", End::Whole),
@@ -292,6 +293,37 @@ fn k1_an_error_is_heard_without_json_and_without_framing() {
         assert_eq!(reader.read(&bare), Beat::Error(text));
         assert_eq!(reader.end(), End::Cut);
     }
+}
+
+#[test]
+fn g6_signatures_are_kept_as_the_splice_will_ask_for_them() {
+    let delta = |text: &str| {
+        format!(
+            r#"{{"type":"content_block_delta","delta":{{"type":"signature_delta","signature":"{text}"}}}}"#
+        )
+    };
+    let begin = r#"{"type":"content_block_start","content_block":{"type":"thinking","thinking":"","signature":""}}"#;
+    let redacted = r#"{"type":"content_block_start","content_block":{"type":"redacted_thinking","data":"x9"}}"#;
+    let mut reader = Reader::new(AnthropicMessages);
+    let datas = [
+        START,
+        begin,
+        &delta("ab\\/"),
+        &delta("cd"),
+        BLOCK_STOP,
+        redacted,
+        BLOCK_STOP,
+        BLOCK,
+        TEXT,
+        BLOCK_STOP,
+    ];
+    beats(&mut reader, &datas);
+    assert_eq!(reader.answer().signatures, ["ab/cd", "x9"]);
+    let body = br#"{"type":"message","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":"x"}]}"#;
+    let crate::whole::Whole::Answer(whole) = crate::whole::read(AnthropicMessages, body) else {
+        panic!("an answer")
+    };
+    assert_eq!(whole.signatures, ["s"]);
 }
 
 #[test]
