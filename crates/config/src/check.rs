@@ -249,9 +249,31 @@ fn texts(name: &str, kind: Kind, array: &DeArray<'_>) -> Result<Value, Misfit> {
                 format!("`{name}` is {}", expectation(kind)),
             ));
         }
+        entry_form(name, entry)?;
         list.push(entry.to_owned());
     }
     Ok(Value::Texts(list))
+}
+
+/// What two lists ask of their entries beyond being texts.
+fn entry_form(name: &str, entry: &str) -> Result<(), Misfit> {
+    let origin = entry.split_once("://").is_some_and(|(scheme, host)| {
+        !scheme.is_empty() && !host.is_empty() && !host.contains(['/', '*', ' ', '?', '#', '@'])
+    });
+    if name == "allowed_origins" && !origin {
+        return Err(Misfit::new(
+            format!("`allowed_origins` holds no origin: {}", mask::shown(entry)),
+            "an origin is a scheme and a host, such as \"https://app.example\", without a path or `*`",
+        ));
+    }
+    let vital = ["model", "messages", "input", "stream"].contains(&entry);
+    if name == "drop_fields" && vital {
+        return Err(Misfit::new(
+            format!("`drop_fields` would take `{entry}` out of every request"),
+            "no provider can answer without it",
+        ));
+    }
+    Ok(())
 }
 
 fn header(name: &str, value: &str) -> Result<(), Misfit> {

@@ -61,6 +61,7 @@ fn other_value(section: &str, key: &Key) -> String {
         Kind::Choices(choices) => format!("[\"{}\"]", choices[0]),
         Kind::Text { .. } if key.name == "route" => "\"moonshot/b\"".to_owned(),
         Kind::Text { .. } => "\"something else\"".to_owned(),
+        Kind::Texts if key.name == "allowed_origins" => "[\"tauri://localhost\"]".to_owned(),
         Kind::Texts => "[\"one\", \"two\"]".to_owned(),
         Kind::SecretPairs => "{ \"x-team\" = \"a\" }".to_owned(),
         Kind::Secret => "\"abc\"".to_owned(),

@@ -99,7 +99,7 @@ fn wrong_types_and_forms_are_told() {
     has(&error(&queue("continue_text = \"\"")), &["does not fit", "1 to 2000"]);
     has(&error(&top("time_zone = \"Asia/Shangai\"")), &["did you mean \"Asia/Shanghai\"?"]);
     has(&error(&top("session_fields = [\"users\"]")), &["did you mean \"user\"?"]);
-    has(&error(&top("allowed_origins = [\"a\", \"a\"]")), &["one twice"]);
+    has(&error(&top("allowed_origins = [\"app://a\", \"app://a\"]")), &["one twice"]);
     has(
         &error(&top("queues = 3").replace("[queues.default]\ncandidates", "[defaults]\n#")),
         &["`queues` is a section"],
