@@ -137,7 +137,7 @@ impl Key {
         self
     }
 
-    /// The default as TOML, or as a sentence in backticks' absence; empty: none.
+    /// The default as TOML; words where the machine at hand decides; empty where there is none.
     #[must_use]
     pub fn default_text(&self) -> String {
         let relay = policy::PolicySettings::preset(policy::Preset::Relay);

@@ -193,13 +193,13 @@ impl Reader<'_> {
             // Nobody reads it, and looking for near names is slow.
             String::new()
         } else if !elsewhere.is_empty() {
-            format!("`{written}` belongs into {elsewhere}")
+            format!("`{written}` belongs in {elsewhere}")
         } else if let Some((_, instead)) = instead {
             (*instead).to_owned()
         } else if let Some(near) = nearest(written, here.iter().copied()) {
             format!("did you mean `{near}`?")
         } else if let Some(near) = nearest(written, all_keys().map(|key| key.name)) {
-            format!("did you mean `{near}`? it belongs into {}", places_of(near))
+            format!("did you mean `{near}`? it belongs in {}", places_of(near))
         } else {
             format!("known here: {}", here.join(", "))
         };

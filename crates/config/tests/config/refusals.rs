@@ -65,7 +65,7 @@ fn g7_an_unknown_key_is_told_where_it_belongs() {
         &error(&with("retries = 3")),
         &["1:1 unknown key `retries`", "[queues.ID], [defaults], [direct]"],
     );
-    has(&error(&with("retires = 3")), &["did you mean `retries`? it belongs into"]);
+    has(&error(&with("retires = 3")), &["did you mean `retries`? it belongs in"]);
     has(&error(&with("time_zonee = \"UTC\"")), &["did you mean `time_zone`?"]);
     has(&error(&with("[provider.x]")), &["did you mean `providers`?"]);
     has(&error(&with("qqqqqqqq = 1")), &["known here: listen"]);
