@@ -85,6 +85,9 @@ fn what_is_asked_for_is_read_in_every_spelling() {
     assert_eq!((bare.stream, bare.include_usage, bare.max_tokens), (false, false, Some(8)));
     assert_eq!((bare.choices, bare.tools, bare.effort), (1, 0, None));
 
+    let none = facts(OpenAiChat, json!({ "model": "q", "messages": [], "n": 0 }));
+    assert_eq!(none.choices, 1);
+
     let thinking = |value| {
         let body = json!({ "model": "q", "messages": [], "thinking": value });
         facts(AnthropicMessages, body).thinking
@@ -112,7 +115,9 @@ fn r9_a_conversation_is_under_way_after_an_answer_or_a_tool_result() {
     assert!(under_way(OpenAiChat, json!([user, { "role": "tool", "content": "z" }])));
     let result = json!([{ "role": "user", "content": [{ "type": "tool_result" }] }]);
     assert!(under_way(AnthropicMessages, result));
-    assert!(under_way(OpenAiResponses, json!([{ "type": "function_call_output" }])));
+    for kind in ["function_call", "function_call_output", "reasoning"] {
+        assert!(under_way(OpenAiResponses, json!([{ "type": kind }])), "{kind}");
+    }
 }
 
 #[test]

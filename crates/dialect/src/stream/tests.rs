@@ -53,7 +53,7 @@ const SAID: &str = r#"{"type":"response.output_text.delta","delta":"hi"}"#;
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":4,"output_tokens":2,"input_tokens_details":{"cached_tokens":1}}}}"#;
 
 #[rustfmt::skip]
-const ROWS: [Row; 35] = [
+const ROWS: [Row; 36] = [
     (OpenAiChat, &[ROLE, HI, STOP, DONE], "wOwT", End::Whole),
     // R13: a finish reason makes the end a normal one; nothing at all does not.
     (OpenAiChat, &[ROLE, HI, STOP], "wOw", End::Whole),
@@ -80,6 +80,7 @@ const ROWS: [Row; 35] = [
     (OpenAiChat, &[r#"{"choices":[{"delta":{},"error":{"code":502},"finish_reason":"error"}]}"#], "E", End::Cut),
     (OpenAiChat, &[r#"{"choices":[{"delta":{"content":"a"}}],"error":null,"base_resp":{"status_code":0}}"#], "O", End::Cut),
     (OpenAiChat, &[r#"{"choices":[{"delta":{"content":"a"}}],"message":"ok"}"#], "O", End::Cut),
+    (OpenAiChat, &[r#"{"choices":[{"delta":{"content":"a"},"error":{"code":502}}]}"#], "E", End::Cut),
     (OpenAiChat, &[r#"{"choices":[{"#, "[1]", "hello"], "MMM", End::Cut),
     (AnthropicMessages, &[START, BLOCK, r#"{"type":"ping"}"#, TEXT, BLOCK_STOP, END_TURN, MESSAGE_STOP], "wwwOwwT", End::Whole),
     (AnthropicMessages, &[START, BLOCK, TEXT, END_TURN], "wwOw", End::Whole),
