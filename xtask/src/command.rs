@@ -71,7 +71,7 @@ impl Command {
     fn missing(&self) -> String {
         let program = self.shown.split(' ').next().unwrap_or_default();
         let hint = match program {
-            "node" => "install Node.js 20 or newer",
+            "node" | "npm" | "npm.cmd" => "install Node.js 20 or newer, with npm",
             "python3" | "python" => "install Python 3.9 or newer with its venv module",
             "apt-get" | "apt-cache" | "dpkg-deb" => {
                 "without Debian's tools, add rustup's target wasm32-unknown-unknown"

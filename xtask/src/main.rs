@@ -22,11 +22,12 @@ use stages::Extent;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test         everything that continuous integration runs
-  test --fast  the same without the slow stages
-  check        formatting, lints, dependency arrows, house rules
-  wasm         build crates/wasm/ekiden.wasm and write its digest
-  rules        which numbered rules are named by a test, and which by none";
+  test           everything that continuous integration runs
+  test --fast    the same without the slow stages
+  check          formatting, lints, dependency arrows, house rules
+  wasm           build crates/wasm/ekiden.wasm and write its digest
+  wasm --debian  the same with Debian's compiler, which is used anyway where rustup has no target
+  rules          which numbered rules are named by a test, and which by none";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -46,7 +47,10 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
         ["test"] => Ok(stages::run(&project, Extent::Everything)),
         ["test", "--fast"] => Ok(stages::run(&project, Extent::Fast)),
         ["check"] => Ok(stages::run(&project, Extent::Checks)),
-        ["wasm"] => wasm::build(&project).map(|()| ExitCode::SUCCESS),
+        ["wasm"] => wasm::build(&project, wasm::From::Rustup).map(|()| ExitCode::SUCCESS),
+        ["wasm", "--debian"] => {
+            wasm::build(&project, wasm::From::Debian).map(|()| ExitCode::SUCCESS)
+        }
         ["rules"] => rules::show(&project).map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             report::say(USAGE);

@@ -2,7 +2,7 @@
 //! no file that asks its host for anything or that is larger than it may be.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -19,6 +19,8 @@ pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 const SIZE_MAX: usize = 400 * 1024;
 /// WebAssembly's number for the section of imports.
 const IMPORTS: u8 = 2;
+/// The version of Binaryen that shrinks the file.
+const BINARYEN: &str = "132.0.0";
 const TEST: &str = "crates/wasm/tests/replay.test.mjs";
 
 /// A compiler that can build the file.
@@ -31,9 +33,22 @@ pub(crate) struct Toolchain {
     pub(crate) version: String,
 }
 
-pub(crate) fn build(project: &Project) -> anyhow::Result<()> {
+/// Whose compiler is asked first.
+#[derive(Clone, Copy)]
+pub(crate) enum From {
+    /// Rustup's, and Debian's where it has no target.
+    Rustup,
+    /// Debian's.
+    Debian,
+}
+
+pub(crate) fn build(project: &Project, from: From) -> anyhow::Result<()> {
     let watch = Stopwatch::start();
-    let toolchain = match installed(project)? {
+    let installed = match from {
+        From::Rustup => installed(project)?,
+        From::Debian => None,
+    };
+    let toolchain = match installed {
         Some(toolchain) => toolchain,
         None => debian::toolchain(project)?,
     };
@@ -47,12 +62,31 @@ pub(crate) fn build(project: &Project) -> anyhow::Result<()> {
     let flags = flags.join("\u{1f}");
     toolchain.cargo.with("CARGO_ENCODED_RUSTFLAGS", flags).with("CARGO_TARGET_DIR", &out).run()?;
     let built = out.join(TARGET).join("wasm").join("ekiden_wasm.wasm");
-    let bytes = fs::read(&built).with_context(|| built.display().to_string())?;
+    let small = shrink(project, &built)?;
+    let bytes = fs::read(&small).with_context(|| small.display().to_string())?;
     inspect(&bytes)?;
     fs::write(project.root.join(digest::FILE), &bytes)?;
     digest::store(project, &bytes, &toolchain.version)?;
     say(&format!("{}: {} bytes in {:.1} s", digest::FILE, bytes.len(), watch.seconds()));
     Ok(())
+}
+
+/// Binaryen's optimiser takes away what LLVM leaves: an eighth of the file.
+fn shrink(project: &Project, built: &Path) -> anyhow::Result<PathBuf> {
+    let folder = project.target.join("wasm-opt");
+    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+    let prefix = folder.to_string_lossy();
+    let wanted = format!("binaryen@{BINARYEN}");
+    let words = ["install", "--no-audit", "--no-fund", "--silent", "--prefix", &prefix, &wanted];
+    fs::create_dir_all(&folder)?;
+    Command::new(&project.root, npm, &words).run()?;
+    let program = folder.join("node_modules/binaryen/bin/wasm-opt");
+    let small = folder.join("ekiden.wasm");
+    let (program, from, to) =
+        (program.to_string_lossy(), built.to_string_lossy(), small.to_string_lossy());
+    let words = [&program, "-Os", "--strip-debug", "--strip-producers", &from, "-o", &to];
+    Command::new(&project.root, "node", &words).run()?;
+    Ok(small)
 }
 
 /// The words of the build that every compiler gets.

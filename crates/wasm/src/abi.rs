@@ -62,7 +62,7 @@ pub extern "C" fn trap_place() -> u64 {
 /// Room for a text of `len` bytes.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn alloc(len: usize) -> *mut u8 {
-    Box::into_raw(vec![0; len].into_boxed_slice()).cast()
+    Box::into_raw(vec![0_u8; len].into_boxed_slice()).cast()
 }
 
 /// Takes back what [`alloc`] gave or what an answer was in.
