@@ -1,5 +1,7 @@
 //! OpenAI Chat chunks, and whole Chat answers, which are built alike.
 
+use std::borrow::Cow;
+
 use crate::answer::{
     Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
 };
@@ -8,6 +10,10 @@ use crate::stream::Heard;
 
 /// Finish reasons by which an upstream says that it broke: OpenRouter, Zhipu, DeepSeek, vLLM.
 const BROKEN: [&str; 4] = ["error", "network_error", "insufficient_system_resource", "abort"];
+
+/// Highest index of a choice or a tool call that is told apart, as OpenAI's `n` ends at 128; what
+/// is beyond shares it, so that no upstream can make us keep more.
+const INDEX_MAX: u64 = 127;
 
 /// Members by which vendors that leave `error` out tell of one (DashScope, MiniMax, FastAPI).
 const ERROR_WORDS: [&str; 6] = ["message", "detail", "error_code", "error_msg", "msg", "errors"];
@@ -41,14 +47,13 @@ impl Choice {
     }
 }
 
-/// What one object says besides its choices.
+/// What one object says. Nothing of it counts until the whole object was read.
 #[derive(Default)]
-struct Seen {
+struct Seen<'a> {
+    parts: Vec<Part<'a>>,
     choices: bool,
     error: bool,
     error_words: bool,
-    broken: Option<String>,
-    shown: Shown,
 }
 
 impl Chat {
@@ -63,6 +68,11 @@ impl Chat {
     pub(crate) fn is_finished(&self) -> bool {
         self.choices.len() >= self.expected as usize
             && self.choices.iter().all(|choice| choice.finished)
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn kept(&self) -> usize {
+        self.choices.len()
     }
 
     pub(crate) fn event(&mut self, answer: &mut Answer, text: &str) -> Result<Heard, Malformed> {
@@ -87,7 +97,7 @@ impl Chat {
                 "model" => answer.note_model(inner.text_or_skip()?),
                 "choices" => {
                     seen.choices |= inner.kind()? == Kind::Array;
-                    inner.array_or_skip(|choice| self.choice(answer, &mut seen, choice))?;
+                    inner.array_or_skip(|inner| choice(answer, &mut seen, inner))?;
                 }
                 "usage" => answer.usage.merge(inner, Counting::Inclusive)?,
                 "error" => seen.error |= tells_error(inner)?,
@@ -103,58 +113,73 @@ impl Chat {
         if seen.error || (seen.error_words && !seen.choices) {
             return Ok(Heard::Error);
         }
-        Ok(seen.broken.map_or_else(|| seen.shown.into(), Heard::Broken))
+        let mut shown = Shown::default();
+        let mut broke = None;
+        for part in &seen.parts {
+            shown.merge(part.shown);
+            broke = self.take(answer, part).or(broke);
+        }
+        Ok(broke.map_or_else(|| shown.into(), |reason| Heard::Broken(broken(&reason))))
     }
 
-    fn choice<'a>(
-        &mut self,
-        answer: &mut Answer,
-        seen: &mut Seen,
-        choice: &mut Scanner<'a>,
-    ) -> Result<(), JsonError> {
-        let (mut index, mut finish, mut part, mut error) = (0, None, Part::default(), false);
-        choice.object_or_skip(|inner, key| {
-            match &*key.decode() {
-                "index" => index = inner.integer_or_skip()?.unwrap_or(0),
-                "delta" | "message" => part.read(inner)?,
-                "finish_reason" => finish = inner.text_or_skip()?.map(|text| text.decode()),
-                "text" => part.shown.output |= filled_text(inner)?,
-                "usage" => answer.usage.merge(inner, Counting::Inclusive)?,
-                "error" => error |= tells_error(inner)?,
-                _ => inner.pass()?,
-            }
-            Ok(())
-        })?;
-        seen.error |= error;
-        seen.shown.merge(part.shown);
-        let at = self.choices.iter().position(|known| known.index == index).unwrap_or_else(|| {
-            self.choices.push(Choice { index, tool: false, finished: false, calls: Vec::new() });
-            self.choices.len() - 1
-        });
+    /// Adds a part to its choice; the finish reason, if it tells of a breakdown.
+    fn take(&mut self, answer: &mut Answer, part: &Part<'_>) -> Option<String> {
+        let at =
+            self.choices.iter().position(|known| known.index == part.index).unwrap_or_else(|| {
+                self.choices.push(Choice {
+                    index: part.index,
+                    tool: false,
+                    finished: false,
+                    calls: Vec::new(),
+                });
+                self.choices.len() - 1
+            });
         let choice = &mut self.choices[at];
         choice.tool |= part.tool;
         for (call, arguments) in &part.arguments {
             choice.feed(*call, &arguments.decode());
         }
         // Some send an empty string, or the word, where they mean null.
-        let Some(reason) = finish.filter(|reason| !matches!(&**reason, "" | "null")) else {
-            return Ok(());
-        };
+        let reason = part.finish.as_deref().filter(|reason| !matches!(*reason, "" | "null"))?;
         choice.finished = true;
-        if BROKEN.contains(&&*reason) {
-            seen.broken = Some(broken(&reason));
-        } else if choice.calls.iter().any(|(_, balance)| balance.is_open()) {
-            answer.note_finish(Finish::Truncated);
-        } else {
-            answer.note_finish(finish_of(&reason));
+        if BROKEN.contains(&reason) {
+            return Some(reason.to_owned());
         }
-        Ok(())
+        let torn = choice.calls.iter().any(|(_, balance)| balance.is_open());
+        answer.note_finish(if torn { Finish::Truncated } else { finish_of(reason) });
+        None
     }
 }
 
-/// What a delta or a message holds.
+/// Reads one choice.
+fn choice<'a>(
+    answer: &mut Answer,
+    seen: &mut Seen<'a>,
+    choice: &mut Scanner<'a>,
+) -> Result<(), JsonError> {
+    let (mut part, mut error) = (Part::default(), false);
+    choice.object_or_skip(|inner, key| {
+        match &*key.decode() {
+            "index" => part.index = inner.integer_or_skip()?.unwrap_or(0).min(INDEX_MAX),
+            "delta" | "message" => part.read(inner)?,
+            "finish_reason" => part.finish = inner.text_or_skip()?.map(Text::decode),
+            "text" => part.shown.output |= filled_text(inner)?,
+            "usage" => answer.usage.merge(inner, Counting::Inclusive)?,
+            "error" => error |= tells_error(inner)?,
+            _ => inner.pass()?,
+        }
+        Ok(())
+    })?;
+    seen.error |= error;
+    seen.parts.push(part);
+    Ok(())
+}
+
+/// What an object says of one choice.
 #[derive(Default)]
 struct Part<'a> {
+    index: u64,
+    finish: Option<Cow<'a, str>>,
     shown: Shown,
     tool: bool,
     /// Pieces of arguments, with the index of their call.
@@ -176,7 +201,7 @@ impl<'a> Part<'a> {
                     let mut place = 0;
                     inner.array_or_skip(|call| {
                         place += 1;
-                        self.tool_call(call, place - 1)
+                        self.tool_call(call, (place - 1).min(INDEX_MAX))
                     })?;
                 }
                 "function_call" => {
@@ -230,7 +255,7 @@ impl<'a> Part<'a> {
         let mut named = None;
         call.object_or_skip(|inner, key| {
             match &*key.decode() {
-                "index" => named = inner.integer_or_skip()?,
+                "index" => named = inner.integer_or_skip()?.map(|index| index.min(INDEX_MAX)),
                 "function" => {
                     self.function(inner, place)?;
                 }

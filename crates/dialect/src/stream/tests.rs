@@ -204,6 +204,33 @@ fn r13_several_choices_are_whole_when_each_has_ended() {
 }
 
 #[test]
+fn r13_a_finish_reason_in_a_torn_event_does_not_count() {
+    let torn = |whole: &str| whole[..whole.len() - 1].to_owned();
+    for (dialect, first, last) in [
+        (OpenAiChat, HI, STOP),
+        (AnthropicMessages, TEXT, END_TURN),
+        (OpenAiResponses, SAID, COMPLETED),
+    ] {
+        let mut reader = Reader::new(dialect);
+        assert_eq!(beats(&mut reader, &[first, &torn(last)]), "OM", "{dialect:?}");
+        assert_eq!(reader.end(), End::Cut, "{dialect:?}");
+        beats(&mut reader, &[last]);
+        assert_eq!(reader.end(), End::Whole, "{dialect:?}");
+    }
+}
+
+#[test]
+fn many_choices_are_not_kept_apart_for_ever() {
+    let mut reader = Reader::new(OpenAiChat);
+    for index in 0..1_000 {
+        let json = format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"a"}}}}]}}"#);
+        assert_eq!(reader.read(&data(&json)), Beat::Output);
+    }
+    let State::Chat(chat) = &reader.state else { panic!("chat") };
+    assert_eq!(chat.kept(), 128);
+}
+
+#[test]
 fn r13_k2_a_tool_call_is_open_until_it_has_ended() {
     let call = r#"{"tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":"{}"}}]}"#;
     let mut chat = Reader::new(OpenAiChat);
