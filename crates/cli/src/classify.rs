@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, Write};
 
-use ekiden_classify::{Civil, CivilDate, Line, OurAbort, Phase, Zone, rules};
+use ekiden_classify::{Civil, CivilDate, Line, OurAbort, Phase, Rule, Zone, rules};
 use jiff::{Timestamp, civil, tz::TimeZone};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// # Errors
 ///
 /// Only if reading or writing itself fails.
-pub fn run(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
+pub(crate) fn run(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<()> {
     let mut raw = Vec::new();
     let mut number = 0u64;
     loop {
@@ -31,22 +31,55 @@ pub fn run(mut input: impl BufRead, mut output: impl Write) -> std::io::Result<(
         let answer = match serde_json::from_str::<Value>(text) {
             Ok(line) if line.is_object() => judge(&line),
             Ok(_) => json!({"id": null, "error": format!("line {number} is not an object")}),
-            Err(error) => json!({"id": null, "error": format!("line {number} is not JSON: {error}")}),
+            Err(error) => {
+                json!({"id": null, "error": format!("line {number} is not JSON: {error}")})
+            }
         };
         writeln!(output, "{answer}")?;
     }
 }
 
-/// Prints the table of rules, one a line: name, class, evidence.
+/// Prints the table of rules, in the order in which they are tried: name, class, what has to be
+/// there, and where it was seen.
 ///
 /// # Errors
 ///
 /// Only if writing fails.
-pub fn print_rules(mut output: impl Write) -> std::io::Result<()> {
-    for rule in rules() {
-        writeln!(output, "{:24} {:18} {}", rule.id, rule.class.name(), rule.cites.join(" "))?;
+pub(crate) fn print_rules(mut output: impl Write) -> std::io::Result<()> {
+    let rows: Vec<[String; 4]> = rules().map(row).collect();
+    let heads = ["rule", "class", "when", "seen in"].map(str::to_owned);
+    let width = |column: usize| {
+        let cell = |row: &[String; 4]| row.get(column).map_or(0, |cell| cell.chars().count());
+        rows.iter().chain([&heads]).map(cell).max().unwrap_or(0)
+    };
+    let (first, second) = (width(0), width(1));
+    for [rule, class, when, seen] in [&heads].into_iter().chain(&rows) {
+        writeln!(output, "{rule:first$}  {class:second$}  {when}  [{seen}]")?;
     }
     output.flush()
+}
+
+fn row(rule: &Rule) -> [String; 4] {
+    let mut when = Vec::new();
+    if !rule.statuses.is_empty() {
+        let range = |(from, to): &(u16, u16)| {
+            if from == to { from.to_string() } else { format!("{from}-{to}") }
+        };
+        when.push(format!(
+            "status {}",
+            rule.statuses.iter().map(range).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let lists =
+        [("code", rule.codes), ("words", rule.words), ("and", rule.gate), ("unless", rule.unless)];
+    for (what, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+        let quoted: Vec<String> = list.iter().map(|word| format!("`{word}`")).collect();
+        when.push(format!("{what} {}", quoted.join(" ")));
+    }
+    if rule.long_wait_is_quota {
+        when.push("quota_exhausted where the wait is over an hour".to_owned());
+    }
+    [rule.id.to_owned(), rule.class.name().to_owned(), when.join("; "), rule.cites.join(", ")]
 }
 
 fn judge(line: &Value) -> Value {
@@ -90,27 +123,26 @@ fn judge(line: &Value) -> Value {
 }
 
 fn our_abort(value: Option<&Value>) -> OurAbort {
-    match value {
-        Some(Value::Bool(true)) => OurAbort::Stopped,
-        Some(Value::String(reason)) if reason == "deadline" => OurAbort::Deadline,
-        _ => OurAbort::No,
+    if value == Some(&Value::Bool(true)) {
+        OurAbort::Stopped
+    } else if value.and_then(Value::as_str) == Some("deadline") {
+        OurAbort::Deadline
+    } else {
+        OurAbort::No
     }
 }
 
 fn number(value: &Value) -> Option<u16> {
-    match value {
-        Value::String(text) => text.parse().ok(),
-        other => other.as_u64().and_then(|status| u16::try_from(status).ok()),
+    if let Value::String(text) = value {
+        return text.trim().parse().ok();
     }
+    value.as_u64().and_then(|status| u16::try_from(status).ok())
 }
 
 fn headers(line: &Value) -> Vec<(String, String)> {
     let mut headers = Vec::new();
     for (name, value) in line.get("headers").and_then(Value::as_object).into_iter().flatten() {
-        let values = match value {
-            Value::Array(values) => values.as_slice(),
-            one => std::slice::from_ref(one),
-        };
+        let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         for value in values {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             headers.push((name.clone(), value));
@@ -196,7 +228,9 @@ mod tests {
 
     #[test]
     fn s3_an_unreadable_line_is_said_and_the_next_one_read() {
-        let answers = answers(b"{broken\n\n[1]\n\xff\xfe\n{\"id\":\"a\",\"phase\":\"http\",\"status\":429}\n");
+        let answers = answers(
+            b"{broken\n\n[1]\n\xff\xfe\n{\"id\":\"a\",\"phase\":\"http\",\"status\":429}\n",
+        );
         assert_eq!(answers.len(), 4);
         assert!(answers.iter().take(3).all(|answer| answer["error"].is_string()));
         assert_eq!(answers[3]["class"], "rate_limited");
@@ -210,9 +244,11 @@ mod tests {
                 .to_string()
         };
         // The clock goes forward in the night between: 2 am is still the old offset, 4 am the new one.
-        let spring = line("2026-03-29T00:30:00Z", "Usage limit reached, resets 4am (Europe/Berlin)");
+        let spring =
+            line("2026-03-29T00:30:00Z", "Usage limit reached, resets 4am (Europe/Berlin)");
         let autumn = line("2026-10-25T12:00:00Z", "You've hit your limit · resets 1pm (Etc/GMT+5)");
-        let year = line("2026-12-31T12:00:00Z", "You've hit your limit · resets Jan 2, 9am (Asia/Tokyo)");
+        let year =
+            line("2026-12-31T12:00:00Z", "You've hit your limit · resets Jan 2, 9am (Asia/Tokyo)");
         let input = format!("{spring}\n{autumn}\n{year}\n");
         let found: Vec<Value> =
             answers(input.as_bytes()).iter().map(|answer| answer["resets_at"].clone()).collect();

@@ -1,0 +1,108 @@
+//! `ekiden check`: what is wrong with a configuration, or what it makes. It refuses to start anything.
+
+use std::path::Path;
+
+use ekiden_config::{Config, LoadError, Loaded, ProcessEnv};
+
+use crate::failure::{Ended, Failure};
+use crate::queues::queues;
+use crate::terminal::{Ink, Say, Terminal};
+
+/// Reads the configuration and says what it makes.
+///
+/// # Errors
+/// When it cannot be used.
+pub(crate) fn run(terminal: &Terminal, path: Option<&Path>) -> Result<Ended, Failure> {
+    let loaded = match path {
+        Some(path) if !path.exists() => {
+            let problem = Missing(path.display().to_string());
+            let hint = terminal.say(&NameAnother);
+            return Err(Failure::usage(terminal, &terminal.say(&problem), &hint));
+        }
+        Some(path) => Config::load(path, &ProcessEnv),
+        None => Config::find(None, &ProcessEnv),
+    };
+    let loaded = loaded.map_err(|error| unusable(&error))?;
+    warn(terminal, &loaded)?;
+    let source = loaded.path.as_deref().map_or(Source::Environment, Source::File);
+    terminal.line(&terminal.ink(Ink::Good, &terminal.say(&Usable(source))))?;
+    terminal.line("")?;
+    terminal.raw(&queues(terminal, &loaded.config))?;
+    Ok(Ended::Well)
+}
+
+/// A configuration that cannot be used, for exit code 2.
+pub(crate) fn unusable(error: &LoadError) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// Says what probably is not meant.
+///
+/// # Errors
+/// What writing says.
+pub(crate) fn warn(terminal: &Terminal, loaded: &Loaded) -> Result<(), Failure> {
+    if !loaded.warnings.list.is_empty() {
+        terminal.complain(&format!("{}\n", loaded.warnings))?;
+    }
+    Ok(())
+}
+
+/// Where a configuration comes from.
+pub(crate) enum Source<'a> {
+    /// A file.
+    File(&'a Path),
+    /// The environment alone.
+    Environment,
+}
+
+impl Say for Source<'_> {
+    fn english(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Environment => "the environment (no configuration file)".to_owned(),
+        }
+    }
+
+    fn chinese(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Environment => "环境变量（没有配置文件）".to_owned(),
+        }
+    }
+}
+
+struct Usable<'a>(Source<'a>);
+
+impl Say for Usable<'_> {
+    fn english(&self) -> String {
+        format!("usable: {}", self.0.english())
+    }
+
+    fn chinese(&self) -> String {
+        format!("可用：{}", self.0.chinese())
+    }
+}
+
+struct Missing(String);
+
+impl Say for Missing {
+    fn english(&self) -> String {
+        format!("there is no file {}", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("没有文件 {}", self.0)
+    }
+}
+
+struct NameAnother;
+
+impl Say for NameAnother {
+    fn english(&self) -> String {
+        "name another, or leave it out to check the file that `ekiden` would read".to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        "请换一个文件名，或不写路径以检查 `ekiden` 会读取的文件".to_owned()
+    }
+}

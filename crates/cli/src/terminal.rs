@@ -1,0 +1,157 @@
+//! The one place that writes to the terminal. It refuses colours where nobody sees them, and takes
+//! a reader that has left for what it is: no error.
+
+use std::io::{self, IsTerminal, Write};
+
+use ekiden_config::{Env, ProcessEnv};
+
+use crate::language::Language;
+
+/// Where the words go, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Terminal {
+    /// The language that is spoken.
+    pub(crate) language: Language,
+    out: Look,
+    err: Look,
+}
+
+/// How a stream is written to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Look {
+    /// With colours.
+    Coloured,
+    /// Without: a file, a pipe, or somebody who wants none.
+    Plain,
+}
+
+/// A colour by what it says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ink {
+    /// Whole, ready.
+    Good,
+    /// Failed for good.
+    Bad,
+    /// Gave way: cooling, silent, waiting.
+    Slow,
+    /// Broke off.
+    Broken,
+    /// Less important.
+    Dim,
+    /// A heading.
+    Strong,
+}
+
+impl Ink {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Slow => "33",
+            Self::Broken => "35",
+            Self::Dim => "2",
+            Self::Strong => "1",
+        }
+    }
+}
+
+/// Everything that is said, in the language that is spoken.
+pub(crate) trait Say {
+    /// In English.
+    fn english(&self) -> String;
+    /// In Chinese.
+    fn chinese(&self) -> String;
+}
+
+impl Terminal {
+    /// The terminal of this process.
+    pub(crate) fn open(env: &ProcessEnv) -> Self {
+        let wanted = env.var("NO_COLOR").is_none() && env.var("TERM").as_deref() != Some("dumb");
+        let able = wanted && anstyle_query::windows::enable_ansi_colors().unwrap_or(true);
+        let look = |is_terminal| if able && is_terminal { Look::Coloured } else { Look::Plain };
+        Self {
+            language: Language::of(env),
+            out: look(io::stdout().is_terminal()),
+            err: look(io::stderr().is_terminal()),
+        }
+    }
+
+    /// A terminal without colours.
+    #[cfg(test)]
+    pub(crate) const fn plain(language: Language) -> Self {
+        Self { language, out: Look::Plain, err: Look::Plain }
+    }
+
+    /// A message in the language that is spoken.
+    pub(crate) fn say(&self, message: &impl Say) -> String {
+        match self.language {
+            Language::English => message.english(),
+            Language::Chinese => message.chinese(),
+        }
+    }
+
+    /// Writes a message and ends the line.
+    pub(crate) fn tell(&self, message: &impl Say) -> io::Result<()> {
+        self.line(&self.say(message))
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&self, text: &str) -> io::Result<()> {
+        self.raw(text)?;
+        self.raw("\n")
+    }
+
+    /// Writes text as it is.
+    pub(crate) fn raw(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// Standard output, for what is written as a whole.
+    pub(crate) fn stream(&self) -> impl Write {
+        io::stdout().lock()
+    }
+
+    /// Text in a colour, where standard output has colours.
+    pub(crate) fn ink(&self, ink: Ink, text: &str) -> String {
+        painted(self.out, ink, text)
+    }
+
+    /// Whether a picture can be drawn on standard output.
+    pub(crate) fn draws(&self) -> bool {
+        io::stdout().is_terminal() && self.out == Look::Coloured
+    }
+
+    /// Columns of the terminal; 80 where nobody knows.
+    pub(crate) fn columns(&self) -> usize {
+        terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
+    }
+
+    /// Writes what is wrong, or probably is, to standard error. Lines that begin with `error:`,
+    /// `warning:` or `hint:` get their colours.
+    pub(crate) fn complain(&self, text: &str) -> io::Result<()> {
+        let mut err = io::stderr().lock();
+        for line in text.lines() {
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let ink = match word {
+                "error:" | "错误:" => Some(Ink::Bad),
+                "warning:" | "警告:" => Some(Ink::Slow),
+                "hint:" | "提示:" => Some(Ink::Good),
+                _ => None,
+            };
+            match ink {
+                Some(ink) => writeln!(err, "{} {rest}", painted(self.err, ink, word))?,
+                None => writeln!(err, "{line}")?,
+            }
+        }
+        err.flush()
+    }
+}
+
+fn painted(look: Look, ink: Ink, text: &str) -> String {
+    match look {
+        Look::Coloured => format!("\x1b[{}m{text}\x1b[0m", ink.code()),
+        Look::Plain => text.to_owned(),
+    }
+}
