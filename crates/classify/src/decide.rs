@@ -9,7 +9,7 @@ use ekiden_engine::class::{Class, Failure, Origin, Reach, Scope, Wait};
 
 use crate::answer::{Framing, Outcome, events};
 use crate::civil::Zone;
-use crate::facts::{Code, Facts, leading_status};
+use crate::facts::{Code, Facts, clip, leading_status};
 use crate::rules::{Rule, answered, transport};
 use crate::wait::{self, Limits, NamedWait};
 use crate::words::{find, has_any, same_code};
@@ -224,7 +224,7 @@ impl<'a> Judge<'a> {
                 .iter()
                 .any(|known| name.eq_ignore_ascii_case(known))
             {
-                let code = value.split([':', '#']).next().unwrap_or_default().trim();
+                let code = clip(value, 120).split([':', '#']).next().unwrap_or_default().trim();
                 facts.codes.push(Code { space: "", text: code.to_owned() });
             }
         }
@@ -422,7 +422,7 @@ impl<'a> Judge<'a> {
             until: named.until,
             rule,
             message: self.facts.messages.iter().find(says_something).cloned(),
-            code: self.facts.codes.first().map(|code| code.text.clone()),
+            code: self.telling_code(),
             param: self.facts.param.clone(),
             sizes: if class == Class::ContextOverflow {
                 sizes::read(&self.facts, &self.words)
@@ -430,6 +430,23 @@ impl<'a> Judge<'a> {
                 crate::Sizes::default()
             },
         }
+    }
+
+    /// The innermost code that says more than that the request or the server is at fault.
+    fn telling_code(&self) -> Option<String> {
+        const VAGUE: [&str; 7] = [
+            "invalid_request_error",
+            "api_error",
+            "error",
+            "BadRequestError",
+            "None",
+            "new_api_error",
+            "invalid_request",
+        ];
+        let codes = &self.facts.codes;
+        let telling =
+            codes.iter().find(|code| !VAGUE.iter().any(|vague| same_code(vague, &code.text)));
+        telling.or(codes.first()).map(|code| code.text.clone())
     }
 
     /// The zone of times that name none.

@@ -16,6 +16,10 @@ use crate::words::{normal, tidy};
 const DEPTH_MAX: u32 = 16;
 /// Bytes of one message that are kept.
 const MESSAGE_MAX: usize = 8 * 1024;
+/// Bytes of all messages together that are kept: every pattern of every rule is looked for in them.
+const WORDS_MAX: usize = 16 * 1024;
+/// Bytes of one piece of prose that are read.
+const PROSE_MAX: usize = 64 * 1024;
 /// Messages that are kept.
 const MESSAGES_MAX: usize = 24;
 /// Objects looked for inside one piece of prose.
@@ -128,6 +132,7 @@ impl Facts {
             }
             return;
         }
+        let text = clip(text, PROSE_MAX);
         if let Some(page) = page(text) {
             self.status = self.status.or(status_in(&normal(&page)));
             self.message(&page);
@@ -351,11 +356,11 @@ impl Facts {
         {
             return;
         }
-        let mut end = text.len().min(MESSAGE_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
+        let room = WORDS_MAX.saturating_sub(self.messages.iter().map(String::len).sum());
+        let kept = clip(text, MESSAGE_MAX.min(room));
+        if !kept.is_empty() {
+            self.messages.push(kept.to_owned());
         }
-        self.messages.push(text.get(..end).unwrap_or_default().to_owned());
     }
 }
 
@@ -396,6 +401,15 @@ pub(crate) fn structured(facts: &Facts) -> Option<Named> {
         Some(ms) => Some(Named::Ms(*ms)),
         None => facts.instants.first().cloned().map(Named::Until),
     }
+}
+
+/// The beginning of a text, at most so many bytes of it.
+pub(crate) fn clip(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 /// Where the bare numbers of an object belong to.

@@ -8,13 +8,15 @@ use alloc::vec::Vec;
 use ekiden_engine::class::Wait;
 
 use crate::civil::{Civil, Zone};
-use crate::facts::{Facts, relative, structured};
+use crate::facts::{Facts, clip, relative, structured};
 use crate::instant::{Instant, epoch, http_date, instant};
 use crate::prose::{Named, named, named_instant};
 use crate::words::{normal, tidy};
 
 /// What a wait becomes that is negative or whose end has passed, in milliseconds.
 pub(crate) const PAST_MS: u64 = 60_000;
+/// Bytes of a header's name or value that are read.
+const VALUE_MAX: usize = 256;
 /// The longest wait that is believed, in milliseconds: 35 days.
 const LONGEST_MS: u64 = 35 * 86_400_000;
 
@@ -137,7 +139,7 @@ fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
     headers
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(name))
-        .map(|(_, value)| value.trim())
+        .map(|(_, value)| clip(value.trim(), VALUE_MAX))
 }
 
 fn from_headers(headers: &[(&str, &str)]) -> Option<Named> {
@@ -171,7 +173,9 @@ pub(crate) fn limits(headers: &[(&str, &str)], facts: &Facts, now_wall_ms: Optio
     let inner = facts.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let all: Vec<(String, &str)> = inner
         .chain(headers.iter().copied())
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim()))
+        .map(|(name, value)| {
+            (clip(name, VALUE_MAX).to_ascii_lowercase(), clip(value.trim(), VALUE_MAX))
+        })
         .collect();
     let pairs: Vec<(&str, &str)> =
         all.iter().map(|(name, value)| (name.as_str(), *value)).collect();

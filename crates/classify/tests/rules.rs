@@ -32,9 +32,18 @@ fn s3_every_rule_has_its_own_name_and_something_to_match() {
     let mut names = BTreeSet::new();
     for rule in rules() {
         assert!(names.insert(rule.id), "{} twice", rule.id);
-        assert!(!(rule.codes.is_empty() && rule.words.is_empty() && rule.statuses.is_empty()), "{}", rule.id);
+        assert!(
+            !(rule.codes.is_empty() && rule.words.is_empty() && rule.statuses.is_empty()),
+            "{}",
+            rule.id
+        );
         for pattern in rule.words.iter().chain(rule.unless).chain(rule.gate) {
-            assert_eq!(*pattern, pattern.to_ascii_lowercase(), "{}: a pattern is lower case", rule.id);
+            assert_eq!(
+                *pattern,
+                pattern.to_ascii_lowercase(),
+                "{}: a pattern is lower case",
+                rule.id
+            );
             assert!(!pattern.starts_with('*') && !pattern.is_empty(), "{}: {pattern}", rule.id);
         }
     }
@@ -45,7 +54,8 @@ fn page_path() -> PathBuf {
 }
 
 fn list(items: &[&str]) -> String {
-    let quoted: Vec<String> = items.iter().map(|item| format!("`{}`", item.replace('|', "\\|"))).collect();
+    let quoted: Vec<String> =
+        items.iter().map(|item| format!("`{}`", item.replace('|', "\\|"))).collect();
     quoted.join(" ")
 }
 
