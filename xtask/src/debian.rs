@@ -38,7 +38,7 @@ pub(crate) fn toolchain(project: &Project) -> anyhow::Result<Toolchain> {
         .with("LD_LIBRARY_PATH", &lib)
         .with("RUSTC_BOOTSTRAP", "1")
         .with(&format!("CARGO_TARGET_{}_LINKER", TARGET.to_uppercase().replace('-', "_")), linker);
-    let hidden = vec![(root, "rust"), (project.root.clone(), ".")];
+    let hidden = vec![(root, "rust")];
     Ok(Toolchain { cargo, hidden, version })
 }
 

@@ -54,10 +54,14 @@ pub(crate) fn build(project: &Project, from: From) -> anyhow::Result<()> {
     };
     say(&format!("building with {}", toolchain.version));
     let out = project.target.join("wasm-build");
-    let mut flags: Vec<String> = Vec::new();
-    for (folder, instead) in &toolchain.hidden {
-        flags.push(format!("--remap-path-prefix={}={instead}", folder.display()));
-    }
+    // Of several that fit, rustc takes the last.
+    let mut hidden = vec![(project.root.clone(), ".")];
+    hidden.extend(toolchain.hidden);
+    hidden.extend(downloaded().into_iter().map(|folder| (folder, "deps")));
+    let flags: Vec<String> = hidden
+        .iter()
+        .map(|(folder, instead)| format!("--remap-path-prefix={}={instead}", folder.display()))
+        .collect();
     // Cargo's own separator, since a folder's name may have blanks.
     let flags = flags.join("\u{1f}");
     toolchain.cargo.with("CARGO_ENCODED_RUSTFLAGS", flags).with("CARGO_TARGET_DIR", &out).run()?;
@@ -65,10 +69,25 @@ pub(crate) fn build(project: &Project, from: From) -> anyhow::Result<()> {
     let small = shrink(project, &built)?;
     let bytes = fs::read(&small).with_context(|| small.display().to_string())?;
     inspect(&bytes)?;
+    for (folder, _) in &hidden {
+        let name = folder.to_string_lossy();
+        let stands = bytes.windows(name.len()).any(|window| window == name.as_bytes());
+        anyhow::ensure!(!stands, "the name of a folder of this machine stands in the file: {name}");
+    }
     fs::write(project.root.join(digest::FILE), &bytes)?;
     digest::store(project, &bytes, &toolchain.version)?;
     say(&format!("{}: {} bytes in {:.1} s", digest::FILE, bytes.len(), watch.seconds()));
     Ok(())
+}
+
+/// Where cargo keeps the sources of packages.
+#[expect(clippy::disallowed_methods, reason = "cargo alone says where its folder is")]
+fn downloaded() -> Vec<PathBuf> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let sources = home.map(|home| home.join("registry").join("src"));
+    let entries = sources.and_then(|sources| fs::read_dir(sources).ok());
+    entries.into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 /// Binaryen's optimiser takes away what LLVM leaves: an eighth of the file.
@@ -106,7 +125,7 @@ fn installed(project: &Project) -> anyhow::Result<Option<Toolchain>> {
     let rustc = |words: &[&str]| Command::new(&project.root, "rustc", words).read();
     let version = rustc(&["--version"])?.trim().to_owned();
     let sysroot = PathBuf::from(rustc(&["--print=sysroot"])?.trim());
-    let hidden = vec![(sysroot, "rust"), (project.root.clone(), ".")];
+    let hidden = vec![(sysroot, "rust")];
     Ok(Some(Toolchain { cargo: project.cargo(&words()), hidden, version }))
 }
 
