@@ -22,7 +22,7 @@ pub(crate) enum Extent {
 
 pub(crate) fn run(project: &Project, extent: Extent) -> ExitCode {
     let mut report = Report::new();
-    report.stage("format", || check(project.cargo(&["fmt", "--all", "--check"])));
+    report.stage("format", || format(project));
     report.stage("arrows", || arrows::check(project));
     report.stage("house", || house::check(project));
     report.stage("clippy", || clippy(project));
@@ -45,6 +45,12 @@ fn check(command: Command) -> anyhow::Result<Tally> {
 
 pub(crate) fn watch(runner: Runner, command: Command) -> anyhow::Result<Tally> {
     Ok(count(runner, &command.watch()?))
+}
+
+/// Names the files that rustfmt would change.
+fn format(project: &Project) -> anyhow::Result<Tally> {
+    let words = ["fmt", "--all", "--check", "--", "--files-with-diff", "--color=never"];
+    check(project.cargo(&words))
 }
 
 fn clippy(project: &Project) -> anyhow::Result<Tally> {

@@ -1,4 +1,3 @@
-#![expect(unsafe_code, reason = "texts cross the border of WebAssembly as raw pointers")]
 //! How texts cross. It refuses to look into them.
 //!
 //! A text is a pointer and a length in bytes of UTF-8; bytes that are none are read as U+FFFD. The
@@ -8,6 +7,8 @@
 //!
 //! A broken promise of the engine ends in a trap. The instance is lost then, and [`trap_place`] says
 //! where it happened; a new instance starts from nothing.
+
+#![expect(unsafe_code, reason = "texts cross the border of WebAssembly as raw pointers")]
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
