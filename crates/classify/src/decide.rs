@@ -175,12 +175,7 @@ fn disconnected(
     };
     match known {
         Some(class) => judge.verdict(class, Reach::ModelSpecific, "transport-kind"),
-        None if kind.is_none()
-            && (judge.facts.status.is_some()
-                || judge.facts.error_seen && !judge.is_connection_talk()) =>
-        {
-            judge.answered()
-        }
+        None if kind.is_none() && judge.is_answer_talk() => judge.answered(),
         None => judge.connection(),
     }
 }
@@ -291,6 +286,11 @@ impl<'a> Judge<'a> {
         .find_map(|pattern| find(&self.words, pattern)?.1.nth(0))
     }
 
+    /// Whether the words name a status or an error, and none of a library's own troubles.
+    fn is_answer_talk(&self) -> bool {
+        (self.facts.status.is_some() || self.facts.error_seen) && !self.is_connection_talk()
+    }
+
     /// Whether the words are those of a library whose connection failed.
     fn is_connection_talk(&self) -> bool {
         has_any(
@@ -335,6 +335,8 @@ impl<'a> Judge<'a> {
                 "peer closed",
                 "incomplete chunked",
                 "tunneling",
+                "transferencodingerror",
+                "payload is not completed",
             ],
         )
     }

@@ -286,6 +286,10 @@ impl Facts {
     fn push_code(&mut self, space: &'static str, text: &str) {
         if self.codes.len() < 64 && text.len() <= 120 {
             self.codes.push(Code { space, text: text.to_owned() });
+            // `user_weekly_rate_limited:pro`: the plan behind the colon changes nothing.
+            if let Some((head, _)) = text.split_once(':').filter(|(head, _)| head.contains('_')) {
+                self.codes.push(Code { space, text: head.to_owned() });
+            }
         }
     }
 

@@ -117,6 +117,12 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     Rule::new("code-money", Class::QuotaExhausted)
         .codes(&[
+            "user_weekly_rate_limited",
+            "weekly_rate_limited",
+            "no_quota",
+            "USAGE_LIMIT_EXCEEDED",
+            "credit_limit",
+            "insufficient_g1_credits",
             "insufficient_quota",
             "usage_limit_reached",
             "usage_not_included",
@@ -271,6 +277,12 @@ pub(super) const RULES: &[Rule] = &[
         .cites(&["host-008", "not_found-003", "not_found-005", "not_found-008"]),
     Rule::new("code-no-access", Class::Auth)
         .codes(&[
+            "token_not_found_in_db",
+            "token_inactive",
+            "account_disabled",
+            "user_banned",
+            "session_expired",
+            "InvalidToken",
             "invalid_api_key",
             "authentication_error",
             "invalid_authentication_error",
@@ -313,7 +325,6 @@ pub(super) const RULES: &[Rule] = &[
             "unsupported_country",
             "organization_disabled",
             "account_suspended",
-            "access_terminated_error",
             "API_KEY_IP_ADDRESS_BLOCKED",
             "InvalidAccountStatus",
             "1000",

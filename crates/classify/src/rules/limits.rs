@@ -6,8 +6,33 @@ use super::Rule;
 
 /// Words that make a text speak of a limit at all.
 const OF_A_LIMIT: &[&str] = &[
-    "limit", "quota", "too many", "throttl", "exceed", "exhaust", "reached", "rate", "限", "频率",
-    "超过", "超出", "用完", "用尽", "次数",
+    "limit",
+    "quota",
+    "too many",
+    "throttl",
+    "exceed",
+    "exhaust",
+    "reached",
+    "rate limit",
+    "rate-limit",
+    "rate_limit",
+    "~rate~",
+    "used up",
+    "allocation",
+    "allowance",
+    "perday",
+    "perminute",
+    "requests per",
+    "tokens per",
+    "too fast",
+    "too frequent",
+    "限",
+    "频率",
+    "超过",
+    "超出",
+    "用完",
+    "用尽",
+    "次数",
 ];
 
 /// The table.
@@ -25,6 +50,17 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     Rule::new("money-spent", Class::QuotaExhausted)
         .words(&[
+            "no quota",
+            "have no credit",
+            "insufficient_quota",
+            "pay-as-you-go is not",
+            "purchase more",
+            "buy more",
+            "out of funds",
+            "need to pay",
+            "需要付费",
+            "未购买",
+            "扣费",
             "insufficient balance",
             "insufficient*balance",
             "insufficient credit",
@@ -156,6 +192,10 @@ pub(super) const RULES: &[Rule] = &[
         .cites(&["host-003", "quota_exhausted-013", "quota_exhausted-018", "quota_exhausted-026"]),
     Rule::new("plan-used-up", Class::QuotaExhausted)
         .words(&[
+            "billing cycle",
+            "included usage",
+            "free allocation",
+            "reached your limit",
             "usage limit",
             "usage*limit*reset",
             "hit your limit",
@@ -199,6 +239,10 @@ pub(super) const RULES: &[Rule] = &[
             "用尽",
         ])
         .unless(&[
+            "not your usage limit",
+            "hourly",
+            "per hour",
+            "reset hourly",
             "exhausted your capacity",
             "per minute",
             "perminute",
@@ -228,6 +272,13 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     Rule::new("busy", Class::Overloaded)
         .words(&[
+            "system capacity",
+            "capacity temporarily",
+            "temporarily exceeded",
+            "at full capacity",
+            "insufficient system resource",
+            "no instances available",
+            "resource pressure",
             "overloaded",
             "over-loaded",
             "overload",
@@ -361,6 +412,11 @@ pub(super) const RULES: &[Rule] = &[
         .cites(&["rate_limited-014", "rate_limited-015", "rate_limited-018", "rate_limited-019"]),
     Rule::new("limit-long-window", Class::QuotaExhausted)
         .words(&[
+            "byday",
+            "by day",
+            "86400s",
+            "per-user daily",
+            "/d~",
             "per day",
             "per-day",
             "/day",
@@ -419,6 +475,12 @@ pub(super) const RULES: &[Rule] = &[
         .cites(&["quota_exhausted-002", "quota_exhausted-066", "quota_exhausted-076"]),
     Rule::new("limit-short-window", Class::RateLimited)
         .words(&[
+            "byminute",
+            "per 60s",
+            "per 60 s",
+            "per 10s",
+            "/hr",
+            "reset hourly",
             "per min",
             "per-min",
             "perminute",
@@ -462,6 +524,7 @@ pub(super) const RULES: &[Rule] = &[
         ])
         .gate(OF_A_LIMIT)
         .unless(&[
+            "tool use concurrency",
             "supports at most",
             "proto is invalid",
             "# minutes before",
@@ -475,6 +538,9 @@ pub(super) const RULES: &[Rule] = &[
         .cites(&["rate_limited-004", "rate_limited-024", "rate_limited-025", "rate_limited-027"]),
     Rule::new("limit", Class::RateLimited)
         .words(&[
+            "temporarily limiting",
+            "too many connections",
+            "temporarily rate-limited",
             "rate limit",
             "rate-limit",
             "ratelimit",
@@ -509,6 +575,11 @@ pub(super) const RULES: &[Rule] = &[
             "try again later*limit",
         ])
         .codes(&[
+            "user_global_rate_limited",
+            "user_model_rate_limited",
+            "model_rate_limited",
+            "integration_rate_limited",
+            "agent_mode_limit_exceeded",
             "rate_limit_exceeded",
             "rate_limit_error",
             "rate_limit",

@@ -112,7 +112,7 @@ pub(super) const RULES: &[Rule] = &[
         .words(&["error 1015", "you are being rate limited", "error code: 1015"])
         .cites(&["https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/error-1015/", "https://developers.cloudflare.com/waf/rate-limiting-rules/"]),
     Rule::new("no-such-model", Class::NotFound)
-        .words(&[
+        .words(&["may not exist or you may not have access", "not found, inaccessible", "not deployed", "model*has reached the end of its life", "end of life", "model is offline", "no such deployment", "模型已下架", "没有找到", "找不到*模型",
             "model*does not exist",
             "model*doesn't exist",
             "model*not exist",
@@ -234,8 +234,13 @@ pub(super) const RULES: &[Rule] = &[
             "credentials",
         ])
         .cites(&["not_found-001", "not_found-002", "not_found-011", "not_found-012"]),
+    Rule::new("no-such-model-for-you", Class::NotFound)
+        .words(&["model*not supported", "model*not available", "model*not allowed", "model*no access", "access to model", "access to the model"])
+        .unless(&["api key", "country", "region"])
+        .statuses(&[(401, 401), (403, 404)])
+        .cites(&[]),
     Rule::new("no-access", Class::Auth)
-        .words(&[
+        .words(&["only available for coding agents", "not open", "api token", "invalid_token", "ip whitelist", "ip restricted",
             "invalid api key",
             "incorrect api key",
             "api key not valid",
@@ -341,16 +346,7 @@ pub(super) const RULES: &[Rule] = &[
             "access to this",
             "leaked",
         ])
-        .statuses(&[
-            (0, 0),
-            (200, 200),
-            (400, 401),
-            (403, 403),
-            (407, 407),
-            (429, 429),
-            (500, 500),
-            (502, 503),
-        ])
+        .statuses(&[(0, 0), (200, 200), (400, 403), (405, 412), (423, 499), (500, 500), (502, 503)])
         .unless(&[
             "signature` in",
             "encrypted content",

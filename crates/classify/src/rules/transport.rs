@@ -196,6 +196,10 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     Rule::new("broken-off", Class::TransportRemote)
         .words(&[
+            "payload is not completed",
+            "transferencodingerror",
+            "incompleteread",
+            "endpointconnectionerror",
             "econnreset",
             "econnrefused",
             "econnaborted",
