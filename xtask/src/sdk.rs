@@ -1,4 +1,4 @@
-//! The official client libraries against the built gateway. Their packages are pinned and installed
+//! The official client libraries against the built gateway, in front of scripted upstreams. Their packages are pinned and installed
 //! into a folder of their own below `target/`, never into the machine.
 
 use std::fs;
@@ -20,6 +20,8 @@ pub(crate) fn run(project: &Project) -> anyhow::Result<Tally> {
     let pinned_text = fs::read(&pinned).with_context(|| format!("{FOLDER}/requirements.txt"))?;
     let python = environment(project, &pinned, &pinned_text)?;
     project.cargo(&["build", "--quiet", "--package", "ekiden"]).run()?;
+    let upstream = ["build", "--quiet", "--package", "ekiden-sim", "--example", "upstream"];
+    project.cargo(&upstream).run()?;
     let program =
         project.target.join("debug").join(format!("ekiden{}", std::env::consts::EXE_SUFFIX));
     let words = ["-m", "pytest", FOLDER, "-q", "-p", "no:cacheprovider"];

@@ -58,10 +58,14 @@ function tracesIn(said) {
   });
 }
 
+/** Recorded histories, each with the answers that were recorded with it. */
 function histories() {
   const folder = join(crates, 'model', 'histories');
-  const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.txt')) : [];
-  return names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const read = (name) => readFileSync(join(folder, name), 'utf8');
+  return names
+    .filter((name) => name.endsWith('.txt') && !name.endsWith('.out.txt'))
+    .map((name) => [name, read(name), read(name.replace(/\.txt$/, '.out.txt'))]);
 }
 
 test('the file asks its host for nothing', () => {
@@ -69,10 +73,11 @@ test('the file asks its host for nothing', () => {
 });
 
 const sample = native('sample', '400');
-for (const [name, text] of [['a sample of 400 calls', sample], ...histories()]) {
+for (const [name, text, recorded] of [['a sample of 400 calls', sample], ...histories()]) {
   test(`r33 ${name}: the same answers natively and as WebAssembly`, (t) => {
     const said = nativelyAbout('history', text);
     assert.ok(said.length > 0 && !/^error /m.test(said), 'the history runs to its end');
+    if (recorded !== undefined) assert.equal(said, recorded);
     const count = text.split('\n').length;
     assert.equal(lineByLine(text), said);
     // The first round was compiled on the way.
