@@ -2,7 +2,7 @@
 //!
 //! It refuses to judge: whatever it is given, it returns what could be read. Bodies arrive cut, followed by
 //! prose, or printed by Python (`{'error': None}`), so a strict reader would see nothing in them. It is written by
-//! hand because it must read those, and because it adds a tenth of what a general reader adds to the wasm file.
+//! hand because it must read those, and because a general reader would be most of the size of this crate in wasm.
 //! Depth, nodes and time are bounded: below [`DEPTH_MAX`] levels values are skipped without recursion, after
 //! [`NODES_MAX`] values reading stops, and every byte is looked at once.
 

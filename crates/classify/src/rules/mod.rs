@@ -8,6 +8,7 @@ use ekiden_engine::class::{Class, Reach};
 
 mod codes;
 mod limits;
+mod money;
 mod requests;
 mod sizes;
 mod status;
@@ -108,6 +109,7 @@ pub(crate) fn answered() -> impl Iterator<Item = &'static Rule> {
     codes::RULES
         .iter()
         .chain(sizes::RULES)
+        .chain(money::RULES)
         .chain(limits::RULES)
         .chain(requests::RULES)
         .chain(status::RULES)

@@ -7,7 +7,7 @@ use super::Rule;
 /// The table.
 pub(super) const RULES: &[Rule] = &[
     Rule::new("filtered", Class::ContentFilter)
-        .words(&[
+        .words(&["response was blocked", "prompt was blocked", "output blocked", "request was blocked due", "content was blocked", "invalid content", "risk control", "high risk", "高风险", "风险内容", "合规",
             "content management policy",
             "content policy",
             "content policies",
@@ -71,7 +71,7 @@ pub(super) const RULES: &[Rule] = &[
             "cyber-related",
             "biological",
         ])
-        .unless(&[
+        .unless(&["invalid content type", "content-type", "message content",
             "fair use",
             "fair usage",
             "公平",
@@ -112,7 +112,7 @@ pub(super) const RULES: &[Rule] = &[
         .words(&["error 1015", "you are being rate limited", "error code: 1015"])
         .cites(&["https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/error-1015/", "https://developers.cloudflare.com/waf/rate-limiting-rules/"]),
     Rule::new("no-such-model", Class::NotFound)
-        .words(&["may not exist or you may not have access", "not found, inaccessible", "not deployed", "model*has reached the end of its life", "end of life", "model is offline", "no such deployment", "模型已下架", "没有找到", "找不到*模型",
+        .words(&["model*not found", "not in allowed models", "models list","may not exist or you may not have access", "not found, inaccessible", "not deployed", "model*has reached the end of its life", "end of life", "model is offline", "no such deployment", "模型已下架", "没有找到", "找不到*模型",
             "model*does not exist",
             "model*doesn't exist",
             "model*not exist",
@@ -218,7 +218,7 @@ pub(super) const RULES: &[Rule] = &[
             "no deployments available",
             "the requested model",
         ])
-        .unless(&[
+        .unless(&["tool_call", "call_id",
             "image input",
             "that support",
             "image_url",
@@ -238,7 +238,7 @@ pub(super) const RULES: &[Rule] = &[
         .words(&["model*not supported", "model*not available", "model*not allowed", "model*no access", "access to model", "access to the model"])
         .unless(&["api key", "country", "region"])
         .statuses(&[(401, 401), (403, 404)])
-        .cites(&[]),
+        .cites(&["not_found-011", "not_found-014"]),
     Rule::new("no-access", Class::Auth)
         .words(&["only available for coding agents", "not open", "api token", "invalid_token", "ip whitelist", "ip restricted",
             "invalid api key",

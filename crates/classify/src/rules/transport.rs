@@ -11,6 +11,7 @@ pub(super) const RULES: &[Rule] = &[
         .cites(&["auth-006", "https://www.anthropic.com/supported-countries"]),
     Rule::new("no-proxy", Class::LocalNetwork)
         .words(&[
+            "resolve proxy",
             "proxyerror",
             "tunneling socket",
             "connect to proxy",
