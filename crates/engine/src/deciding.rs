@@ -308,7 +308,9 @@ impl Call {
     /// A whole answer cannot be kept alive, so that the candidates share what is left of the
     /// deadline; the last one may use it up.
     fn share(&self, now: Now, view: &View, candidate: u32) -> Option<u64> {
-        let deadline = self.deadline(self.started?)?;
+        // Without the relay there is nobody to share with.
+        let relay = self.spec.queue.policy.relay.is_on();
+        let deadline = self.deadline(self.started.filter(|_| relay)?)?;
         let others = u64::from(choose::untried_runnable(&self.asking(view), candidate));
         let left = deadline.saturating_sub(now.mono_ms);
         (others > 0).then(|| now.mono_ms + left / (others + 1))

@@ -103,8 +103,9 @@ impl Seats {
         if free > ahead {
             return SeatView::Free;
         }
-        let soonest_ms =
-            self.seats.values().filter_map(|seat| seat.idle_in(now, row.idle_ms)).min();
+        // What is idle already goes to somebody who came earlier.
+        let idle_in = self.seats.values().filter_map(|seat| seat.idle_in(now, row.idle_ms));
+        let soonest_ms = idle_in.filter(|ms| *ms > 0).min();
         SeatView::Full { soonest_ms }
     }
 
@@ -152,12 +153,10 @@ impl Seats {
     }
 
     /// The call that asked has left before the answer came.
-    pub(crate) fn unwant(&mut self, holder: Holder) {
-        if let Some(seat) = self.seats.get_mut(&holder)
-            && !seat.granted
-        {
-            seat.wanted = false;
-        }
+    /// Whether there was anything to leave behind.
+    pub(crate) fn unwant(&mut self, holder: Holder) -> bool {
+        let seat = self.seats.get_mut(&holder).filter(|seat| !seat.granted);
+        seat.is_some_and(|seat| core::mem::replace(&mut seat.wanted, false))
     }
 
     pub(crate) fn want_again(&mut self, holder: Holder) {

@@ -12,7 +12,7 @@ use crate::fact::{Fact, LiftedBy, Notice, Place, Quarantine};
 use crate::ids::{AttemptId, QueueId, RouteId, SessionId};
 use crate::judge::Verdict;
 use crate::seats::{GivenBack, Holder};
-use crate::shared::{Probe, Quarantined, Running, Tally};
+use crate::shared::{Probe, Quarantined, Running, Speed, Tally};
 use crate::time::{Day, Now};
 
 /// What is let go by hand (R19).
@@ -281,8 +281,11 @@ impl Engine {
                 (Purpose::Internal, _) | (_, Seating::Call) => Holder::Call(id),
             };
             let route = self.routes.entry(route_id).or_default();
-            route.seats.unwant(own);
+            let unwanted = route.seats.unwant(own);
             let back = route.seats.give_back_call(now, id);
+            if unwanted {
+                self.wake(route_id);
+            }
             self.gave_back(route_id, back);
         }
         self.notices.push_back(Notice::Fact(Fact::Called { call: id }));
@@ -375,8 +378,14 @@ impl Engine {
 
     fn give_back(&mut self, now: Now, route_id: RouteId, holder: Holder) {
         let Some(route) = self.routes.get_mut(&route_id) else { return };
+        // A seat that is only asked for, or still used, goes later; who waits may count on it.
+        let pending = route.seats.knows(holder);
         let back = route.seats.give_back(now, holder);
-        self.gave_back(route_id, back);
+        match back {
+            Some(_) => self.gave_back(route_id, back),
+            None if pending => self.wake(route_id),
+            None => {}
+        }
     }
 
     /// Takes up a fact that was kept, after a restart. Only what lives on disk is taken up.
@@ -411,6 +420,34 @@ impl Engine {
             | Fact::Attempted { .. }
             | Fact::Called { .. }
             | Fact::Turned { .. } => {}
+        }
+    }
+
+    /// Takes up today's attempts on a route, after a restart (R29). Another day's are left out; of
+    /// two numbers the larger one holds.
+    pub fn recall_tally(&mut self, day: u32, route: RouteId, kept: Tally) {
+        if day == self.day.number {
+            let tally = &mut self.routes.entry(route).or_default().tally;
+            tally.successes = tally.successes.max(kept.successes);
+            tally.failures = tally.failures.max(kept.failures);
+        }
+    }
+
+    /// Takes up how fast a candidate wrote in a session today, after a restart (R30). Another day's
+    /// is left out; of two sums the larger one holds.
+    pub fn recall_speed(
+        &mut self,
+        now: Now,
+        day: u32,
+        session: SessionId,
+        route: RouteId,
+        kept: Speed,
+    ) {
+        if day == self.day.number {
+            let speed = self.write_session(now, session).speeds.entry(route).or_default();
+            if kept.tokens > speed.tokens {
+                *speed = kept;
+            }
         }
     }
 }
