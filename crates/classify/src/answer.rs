@@ -185,10 +185,8 @@ impl Outcome {
 
     /// The class and the rule's name, `None` if nothing is wrong.
     pub(crate) fn judge(&self, framing: Framing) -> Option<(Class, &'static str)> {
-        for reason in &self.reasons {
-            if let Some(found) = reason_class(reason) {
-                return Some(found);
-            }
+        if let Some(found) = self.stopped_by() {
+            return Some(found);
         }
         if self.refused && !self.visible {
             return Some((Class::ContentFilter, "answer-filtered"));
@@ -201,6 +199,11 @@ impl Outcome {
             return Some((Class::Truncated, "answer-arguments-cut"));
         }
         (!self.visible && self.tools.is_empty()).then_some((Class::EmptyResponse, "answer-empty"))
+    }
+
+    /// What the stop reasons say by themselves.
+    pub(crate) fn stopped_by(&self) -> Option<(Class, &'static str)> {
+        self.reasons.iter().find_map(|reason| reason_class(reason))
     }
 
     fn event(&mut self, json: &Json) {

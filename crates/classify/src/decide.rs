@@ -33,15 +33,7 @@ pub fn classify(evidence: &Evidence<'_>, context: &Context<'_>) -> Option<Verdic
             Some(200..=299) | None => succeeded(headers, body, context, *status),
             Some(status) => Some(failed(Some(*status), headers, body, context)),
         },
-        Evidence::StreamEvent { headers, data } => {
-            let found = events(data).map(|(events, ..)| events).unwrap_or_default();
-            let mut facts = Facts::default();
-            match found.iter().find(|event| event.is_error()) {
-                Some(event) => facts.add_json(event.error()),
-                None => facts.add_text(data),
-            }
-            Some(Judge::new(facts, headers, context).answered())
-        }
+        Evidence::StreamEvent { headers, data } => Some(event_failed(headers, data, context)),
         Evidence::Transport { kind, peer, text } => Some(disconnected(*kind, *peer, text, context)),
         Evidence::Host { code, message, status } => Some(hosted(code, message, *status, context)),
     }
@@ -97,6 +89,20 @@ fn succeeded(
         return Some(verdict);
     }
     outcome.judge(framing).map(|(class, rule)| bare(class, rule))
+}
+
+/// One event that reports a failure or ends the answer badly.
+fn event_failed(headers: &[(&str, &str)], data: &str, context: &Context<'_>) -> Verdict {
+    let found = events(data).map(|(events, ..)| events).unwrap_or_default();
+    let mut facts = Facts::default();
+    match found.iter().find(|event| event.is_error()) {
+        Some(event) => facts.add_json(event.error()),
+        None => match Outcome::read(&found, true).stopped_by() {
+            Some((class, rule)) => return bare(class, rule),
+            None => facts.add_text(data),
+        },
+    }
+    Judge::new(facts, headers, context).answered()
 }
 
 /// A body that is no JSON at all.

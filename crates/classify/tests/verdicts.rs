@@ -303,3 +303,21 @@ fn s3_the_engines_wait_is_unnamed_while_a_zone_has_to_be_looked_up() {
     assert_eq!(verdict.failure.class, Class::QuotaExhausted);
     assert_eq!(http(429, &[("retry-after", "3")], "").failure.wait, Wait::Ms(3_000));
 }
+
+#[test]
+fn s3_one_event_of_a_stream_is_judged_by_its_error_or_its_reason() {
+    let class = |data| {
+        let evidence = Evidence::StreamEvent { headers: &[], data };
+        classify(&evidence, &Context::default()).unwrap().failure.class
+    };
+    let overloaded =
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    assert_eq!(class(overloaded), Class::Overloaded);
+    let cut = r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}"#;
+    assert_eq!(class(cut), Class::Truncated);
+    let filtered = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#;
+    assert_eq!(class(filtered), Class::ContentFilter);
+    let quota = r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"insufficient_quota","message":"x"}}}"#;
+    assert_eq!(class(quota), Class::QuotaExhausted);
+    assert_eq!(class("not JSON: too many requests"), Class::RateLimited);
+}

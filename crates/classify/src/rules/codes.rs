@@ -271,7 +271,6 @@ pub(super) const RULES: &[Rule] = &[
             "ModelNotExist",
             "no_available_providers",
             "operation_not_supported_model",
-            "baidu:336003x",
         ])
         .unless(&["image input", "does not support", "unsupported parameter"])
         .cites(&["host-008", "not_found-003", "not_found-005", "not_found-008"]),

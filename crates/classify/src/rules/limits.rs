@@ -122,7 +122,6 @@ pub(super) const RULES: &[Rule] = &[
             "per day",
             "load balanc",
             "failed to load model",
-            "upstream_overloaded_ignored",
         ])
         .cites(&["host-007", "overloaded-006", "overloaded-008", "overloaded-011"]),
     Rule::new("code-wait-a-little", Class::RateLimited)

@@ -112,7 +112,6 @@ pub(super) const RULES: &[Rule] = &[
             "续费",
             "免费额度",
             "次数已用",
-            "資額",
             "not enough quota",
             "quota is not enough",
             "quota*used up",
