@@ -35,7 +35,7 @@ pub struct Ticket {
 struct Seat {
     lease: LeaseId,
     granted: bool,
-    /// Whether the answer is still wanted.
+    /// A call means to sit down and has not yet.
     wanted: bool,
     running: u32,
     last_ended: Now,
@@ -155,8 +155,7 @@ impl Seats {
     /// The call that asked has left before the answer came.
     /// Whether there was anything to leave behind.
     pub(crate) fn unwant(&mut self, holder: Holder) -> bool {
-        let seat = self.seats.get_mut(&holder).filter(|seat| !seat.granted);
-        seat.is_some_and(|seat| core::mem::replace(&mut seat.wanted, false))
+        self.seats.get_mut(&holder).is_some_and(|seat| core::mem::replace(&mut seat.wanted, false))
     }
 
     pub(crate) fn want_again(&mut self, holder: Holder) {
@@ -174,6 +173,7 @@ impl Seats {
             return None;
         };
         seat.running += 1;
+        seat.wanted = false;
         holder
     }
 
@@ -195,7 +195,7 @@ impl Seats {
         let seat = self.seats.get_mut(&holder)?;
         if seat.running > 0 || !seat.granted {
             seat.leaving = true;
-            seat.wanted = seat.granted;
+            seat.wanted &= seat.granted;
             return None;
         }
         let rest_ms = if full >= seat.cap { seat.rest_ms } else { 0 };
@@ -234,8 +234,8 @@ impl Seat {
     }
 
     fn idle_in(&self, now: Now, idle_ms: u64) -> Option<u64> {
-        // A wish that nobody has any more and nobody answers must not fill the route for ever.
-        let sits = self.granted || !self.wanted;
-        (sits && self.running == 0).then(|| now.until(self.last_ended.after(idle_ms)))
+        // A seat that waits for its call is not idle; a wish that nobody has any more is, so that
+        // one without an answer does not fill the route for ever.
+        (!self.wanted && self.running == 0).then(|| now.until(self.last_ended.after(idle_ms)))
     }
 }
