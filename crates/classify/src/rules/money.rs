@@ -21,6 +21,15 @@ pub(super) const RULES: &[Rule] = &[
         ]),
     Rule::new("money-spent", Class::QuotaExhausted)
         .words(&[
+            "extra usage is required",
+            "all of its credits",
+            "all of your credits",
+            "used all*credits",
+            "out of budget",
+            "budget exhausted",
+            "monthly budget",
+            "消费上限",
+            "用完",
             "no quota",
             "have no credit",
             "insufficient_quota",

@@ -346,7 +346,7 @@ pub(super) const RULES: &[Rule] = &[
             "access to this",
             "leaked",
         ])
-        .statuses(&[(0, 0), (200, 200), (400, 403), (405, 412), (423, 499), (500, 500), (502, 503)])
+        .statuses(&[(0, 0), (200, 200), (400, 401),(403, 403), (405, 412), (423, 499), (500, 500), (502, 503)])
         .unless(&[
             "signature` in",
             "encrypted content",
@@ -451,7 +451,7 @@ pub(super) const RULES: &[Rule] = &[
             "does not support",
             "image input",
         ])
-        .statuses(&[(0, 0), (200, 200), (400, 400), (404, 404), (415, 422), (500, 503)])
+        .statuses(&[(0, 0), (200, 200), (400, 400), (404, 404), (415, 422)])
         .universal()
         .cites(&["invalid_request-030", "invalid_request-032", "invalid_request-036"]),
     Rule::new("cannot-do-that-there", Class::InvalidRequest)
