@@ -15,12 +15,28 @@ use http_body::{Frame, SizeHint};
 
 /// What an answer carries.
 #[derive(Debug)]
-pub struct Body(Inner);
+pub struct Body {
+    inner: Inner,
+    ending: Option<Ending>,
+}
+
+/// What ends a stream from outside (G13).
+struct Ending {
+    when: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
+    last: Option<Bytes>,
+}
 
 #[derive(Debug)]
 enum Inner {
     Whole(Option<Bytes>),
     Stream(Reader),
+    Broken,
+}
+
+impl std::fmt::Debug for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ending")
+    }
 }
 
 /// The answer broke off; the connection is cut.
@@ -32,14 +48,14 @@ impl Body {
     /// No bytes at all.
     #[must_use]
     pub const fn empty() -> Self {
-        Self(Inner::Whole(None))
+        Self { inner: Inner::Whole(None), ending: None }
     }
 
     /// These bytes, whose length is known to the client.
     #[must_use]
     pub fn whole(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self(Inner::Whole((!bytes.is_empty()).then_some(bytes)))
+        Self { inner: Inner::Whole((!bytes.is_empty()).then_some(bytes)), ending: None }
     }
 
     /// A stream. The sender is [ready](BodySender::ready) while less than `ahead_max_bytes` wait to
@@ -47,7 +63,20 @@ impl Body {
     #[must_use]
     pub fn stream(ahead_max_bytes: usize) -> (BodySender, Self) {
         let pipe = Arc::new(Pipe { ahead_max_bytes, state: Mutex::default() });
-        (BodySender { pipe: Arc::clone(&pipe) }, Self(Inner::Stream(Reader { pipe })))
+        let inner = Inner::Stream(Reader { pipe: Arc::clone(&pipe) });
+        (BodySender { pipe }, Self { inner, ending: None })
+    }
+
+    /// The same, but a stream that waits when `when` is over ends with `last`, or with a cut
+    /// connection where there is no last word.
+    pub(crate) fn ending<F>(mut self, when: F, last: Option<Bytes>) -> Self
+    where
+        F: Future<Output = ()> + Send + Sync + 'static,
+    {
+        if matches!(self.inner, Inner::Stream(_)) {
+            self.ending = Some(Ending { when: Box::pin(when), last });
+        }
+        self
     }
 
     /// Everything that is still to come.
@@ -68,10 +97,26 @@ impl Body {
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
-        match &mut self.0 {
-            Inner::Whole(bytes) => Poll::Ready(bytes.take().map(Ok)),
-            Inner::Stream(reader) => reader.poll(cx),
+        match &mut self.inner {
+            Inner::Whole(bytes) => return Poll::Ready(bytes.take().map(Ok)),
+            Inner::Broken => {
+                self.inner = Inner::Whole(None);
+                return Poll::Ready(Some(Err(Aborted)));
+            }
+            Inner::Stream(reader) => match reader.poll(cx) {
+                Poll::Pending => {}
+                ready @ Poll::Ready(_) => return ready,
+            },
         }
+        // Asked only when there is nothing to send, so that it costs a flowing stream nothing.
+        let over = self.ending.as_mut().is_some_and(|ending| ending.when.as_mut().poll(cx).is_ready());
+        if !over {
+            return Poll::Pending;
+        }
+        // Dropping the reader tells the sender that nobody reads any more.
+        let last = self.ending.take().and_then(|ending| ending.last);
+        self.inner = if last.is_some() { Inner::Whole(last) } else { Inner::Broken };
+        self.poll_piece(cx)
     }
 }
 
@@ -87,8 +132,9 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.inner {
             Inner::Whole(bytes) => bytes.is_none(),
+            Inner::Broken => false,
             Inner::Stream(reader) => {
                 let state = reader.pipe.lock();
                 state.queue.is_empty() && state.end == Some(End::Whole)
@@ -97,11 +143,11 @@ impl http_body::Body for Body {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.inner {
             Inner::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Inner::Stream(_) => SizeHint::default(),
+            Inner::Stream(_) | Inner::Broken => SizeHint::default(),
         }
     }
 }
@@ -303,6 +349,21 @@ mod tests {
         let (_, piece) = tokio::join!(sender.ready(), body.piece());
         assert_eq!(piece, Some(Ok(Bytes::from_static(b"12345"))));
         assert!(sender.is_ready());
+    }
+
+    #[tokio::test]
+    async fn g13_a_waiting_stream_ends_with_its_last_word() {
+        let (sender, body) = Body::stream(10);
+        sender.send(Bytes::from_static(b"a"));
+        let body = body.ending(async {}, Some(Bytes::from_static(b"b")));
+        assert_eq!(body.collect().await, Ok(Bytes::from_static(b"ab")));
+        sender.gone().await;
+    }
+
+    #[tokio::test]
+    async fn g13_without_a_last_word_it_is_cut() {
+        let (_sender, body) = Body::stream(10);
+        assert_eq!(body.ending(async {}, None).collect().await, Err(Aborted));
     }
 
     #[tokio::test]

@@ -1,0 +1,124 @@
+//! Open and past calls (R33).
+//!
+//! It refuses to explain by itself: what was decided stands in the trace, and is read from there.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use ekiden_engine::{Now, Purpose};
+use ekiden_store::{Ending, Evidence};
+
+use crate::calls::{Calls, Open, Past, PastAttempt};
+use crate::core::Core;
+
+use super::journal::{said, told};
+
+#[derive(Serialize)]
+pub(super) struct List {
+    open: Vec<Call>,
+    past: Vec<Call>,
+}
+
+/// One call.
+#[derive(Serialize)]
+pub(super) struct Call {
+    call: Arc<str>,
+    session: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<Arc<str>>,
+    purpose: &'static str,
+    queue: Arc<str>,
+    dialect: &'static str,
+    streamed: bool,
+    began_ms: u64,
+    took_ms: u64,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    told: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<Arc<str>>,
+    attempts: Vec<Attempt>,
+}
+
+#[derive(Serialize)]
+struct Attempt {
+    attempt: u32,
+    route: Arc<str>,
+    began_ms: u64,
+    took_ms: u64,
+    class: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<serde_json::Value>,
+}
+
+/// Open calls, oldest first, and at most so many past ones, newest first.
+pub(super) fn list(calls: &Calls, now: Now, most: usize) -> List {
+    List {
+        open: calls.open_now().iter().map(|open| Call::open(open, now)).collect(),
+        past: calls.past(most).iter().map(|past| Call::past(past)).collect(),
+    }
+}
+
+/// The call of that public id.
+pub(super) fn find(core: &Core, id: &str) -> Option<Call> {
+    if let Some(past) = core.calls().find(id) {
+        return Some(Call::past(&past));
+    }
+    let now = core.clock().now();
+    let open = core.calls().open_now();
+    open.iter().find(|open| &*open.call == id).map(|open| Call::open(open, now))
+}
+
+impl Call {
+    fn open(open: &Open, now: Now) -> Self {
+        Self {
+            call: Arc::clone(&open.call),
+            session: Arc::clone(&open.session),
+            agent: open.agent.clone(),
+            purpose: match open.purpose {
+                Purpose::Main => "main",
+                Purpose::Internal => "internal",
+            },
+            queue: Arc::clone(&open.queue.id),
+            dialect: open.dialect.name(),
+            streamed: open.streamed,
+            began_ms: open.began.wall_ms,
+            took_ms: now.mono_ms.saturating_sub(open.began.mono_ms),
+            state: "open",
+            told: None,
+            route: None,
+            attempts: Vec::new(),
+        }
+    }
+
+    fn past(past: &Past) -> Self {
+        Self {
+            state: match past.ending {
+                Ending::Whole => "whole",
+                Ending::Truncated => "truncated",
+                Ending::Refused => "refused",
+                Ending::Broken => "broken",
+                Ending::Left => "left",
+            },
+            told: past.told.map(told),
+            route: past.route.clone(),
+            attempts: past.attempts.iter().map(Attempt::of).collect(),
+            ..Self::open(&past.open, past.ended)
+        }
+    }
+}
+
+impl Attempt {
+    fn of(attempt: &PastAttempt) -> Self {
+        let silent = attempt.evidence == Evidence::default();
+        Self {
+            attempt: attempt.attempt.0,
+            route: Arc::clone(&attempt.route),
+            began_ms: attempt.began.wall_ms,
+            took_ms: attempt.took_ms,
+            class: attempt.class.map(|class| class.name()),
+            evidence: (!silent).then(|| said(&attempt.evidence)),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Letting go by hand (R19). It refuses to touch more than was named.
+
+use http::{Response, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use ekiden_engine::{Place, Release, SessionId};
+
+use crate::body::Body;
+use crate::front::Front;
+use crate::front::reply::json;
+
+use super::failure;
+
+/// What a bad body is told.
+pub(super) const FORMS: &str = "{\"session\": KEY}, {\"session\": KEY, \"queue\": ID, \"route\": \
+     \"provider/model\"}, {\"route\": \"provider/model\"} or {\"all\": true}";
+
+/// What is to be let go.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wish {
+    session: Option<String>,
+    queue: Option<String>,
+    route: Option<String>,
+    #[serde(default)]
+    all: bool,
+}
+
+/// What was let go, and for whom.
+#[derive(Serialize)]
+struct Released<'a> {
+    released: &'a str,
+    for_everybody: bool,
+}
+
+impl Front {
+    pub(super) fn release(&self, wish: &Wish) -> Response<Body> {
+        let bad = || failure(StatusCode::BAD_REQUEST, "bad_release", &format!("write {FORMS}"));
+        let Wish { session, queue, route, all } = wish;
+        let (release, released, for_everybody) =
+            match (session.as_deref(), queue.as_deref(), route.as_deref(), all) {
+                (None, None, None, true) => (Release::All, "all", true),
+                (None, None, Some(route), false) => match self.known_route(route) {
+                    true => (Release::Route(self.core.names().route(route)), "route", true),
+                    false => return no_such("route", route),
+                },
+                (Some(session), None, None, false) => match self.session_named(session) {
+                    Ok(session) => (Release::Session(session), "session", false),
+                    Err(refusal) => return *refusal,
+                },
+                (Some(session), Some(queue), Some(route), false) => {
+                    let session = match self.session_named(session) {
+                        Ok(session) => session,
+                        Err(refusal) => return *refusal,
+                    };
+                    if !self.known_route(route) {
+                        return no_such("route", route);
+                    }
+                    let names = self.core.names();
+                    let (queue, route) = (names.queue(queue), names.route(route));
+                    (Release::Place(Place { session, queue, route }), "place", false)
+                }
+                _ => return bad(),
+            };
+        self.core.release(release);
+        json(StatusCode::OK, &Released { released, for_everybody })
+    }
+
+    /// A name that is not configured must not become one by being asked for.
+    fn known_route(&self, route: &str) -> bool {
+        let plan = self.core.plan();
+        let of_queues = plan.queues().iter().flat_map(|queue| &queue.candidates);
+        let mut known = of_queues.map(|candidate| &*candidate.route);
+        let provider = route.split_once('/').map(|(provider, _)| provider);
+        known.any(|known| known == route)
+            || provider.is_some_and(|provider| plan.config().provider(provider).is_some())
+    }
+
+    /// A session by its key, or by the name in it if only one session bears it; `background` is the
+    /// shared bucket.
+    pub(super) fn session_named(&self, name: &str) -> Result<SessionId, Box<Response<Body>>> {
+        let names = self.core.names();
+        if name.is_empty() || name == "background" {
+            return Ok(SessionId::BACKGROUND);
+        }
+        if let Some(id) = names.known_session(name) {
+            return Ok(id);
+        }
+        let bare = |key: &str| key.split_once('.').is_some_and(|(_, bare)| bare == name);
+        let mut bearing = names.sessions().into_iter().filter(|(_, key)| bare(key));
+        match (bearing.next(), bearing.next()) {
+            (Some((id, _)), None) => Ok(id),
+            (Some(_), Some(_)) => Err(Box::new(failure(
+                StatusCode::CONFLICT,
+                "ambiguous_session",
+                "sessions of several clients bear this name; use the whole key, as state shows it",
+            ))),
+            (None, _) => Err(Box::new(no_such("session", name))),
+        }
+    }
+}
+
+fn no_such(what: &str, name: &str) -> Response<Body> {
+    let name: String = name.chars().filter(|c| !c.is_control()).take(120).collect();
+    let message = format!("no {what} `{name}` is known");
+    failure(StatusCode::NOT_FOUND, &format!("no_such_{what}"), &message)
+}

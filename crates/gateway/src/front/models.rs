@@ -1,0 +1,164 @@
+//! The models that clients can pick (R1).
+//!
+//! It refuses to ask upstream: the list is what is configured, so that it is there at once.
+
+use std::collections::BTreeSet;
+
+use http::{HeaderMap, Response};
+
+use ekiden_config::{Config, PICKER_PREFIX};
+use ekiden_dialect::Dialect;
+use ekiden_dialect::write::{self, ModelEntry};
+
+use crate::body::Body;
+use crate::front::reply::response;
+use crate::front::route::guess;
+
+/// One line of the list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Line {
+    id: String,
+    name: String,
+    window: Option<u64>,
+}
+
+/// Queues first, in the user's order, so that the first model of the list is the first queue; then
+/// the names under which Claude's picker shows them, the user's aliases, and single models.
+fn lines(config: &Config) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut listed = BTreeSet::new();
+    let mut add = |id: String, name: &str, window: Option<u32>| {
+        if listed.insert(id.clone()) {
+            lines.push(Line { id, name: name.to_owned(), window: window.map(u64::from) });
+        }
+    };
+    for queue in &config.queues {
+        add(queue.id.clone(), &queue.name, queue.context_window());
+    }
+    for queue in &config.queues {
+        // The picker drops whatever does not say that it is Claude's.
+        let id = queue.id.to_ascii_lowercase();
+        if !id.contains("claude") && !id.contains("anthropic") {
+            add(format!("{PICKER_PREFIX}{}", queue.id), &queue.name, queue.context_window());
+        }
+    }
+    for alias in config.aliases.iter().filter(|alias| !alias.pattern.contains(['*', '?'])) {
+        if let Some(queue) = config.queue(&alias.queue) {
+            add(alias.pattern.clone(), &queue.name, queue.context_window());
+        }
+    }
+    for candidate in config.queues.iter().flat_map(|queue| &queue.candidates) {
+        let route = candidate.route();
+        add(route.clone(), &route, candidate.context_window);
+    }
+    for provider in &config.providers {
+        for model in &provider.models {
+            let route = format!("{}/{model}", provider.id);
+            add(route.clone(), &route, None);
+        }
+    }
+    lines
+}
+
+fn entry(line: &Line, created_s: u64) -> ModelEntry<'_> {
+    ModelEntry { id: &line.id, name: &line.name, created_s, window: line.window }
+}
+
+/// `GET /v1/models`. `created_s` is when the gateway started, in Unix seconds.
+pub(crate) fn list(config: &Config, created_s: u64) -> Response<Body> {
+    let lines = lines(config);
+    let entries: Vec<_> = lines.iter().map(|line| entry(line, created_s)).collect();
+    response(write::model_list(&entries))
+}
+
+/// `GET /v1/models/{id}`. A name that only a pattern covers is a model too.
+pub(crate) fn one(
+    config: &Config,
+    deleted: &BTreeSet<String>,
+    id: &str,
+    created_s: u64,
+    headers: &HeaderMap,
+) -> Response<Body> {
+    use ekiden_config::Lookup;
+    let lines = lines(config);
+    if let Some(line) = lines.iter().find(|line| line.id == id) {
+        return response(write::model(&entry(line, created_s)));
+    }
+    let (name, window) = match config.lookup(id, deleted) {
+        Lookup::Queue { queue, .. } => (queue.name.as_str(), queue.context_window()),
+        Lookup::Direct { .. } => (id, None),
+        Lookup::Unknown { nearest } => return unknown(guess("", headers), id, &nearest),
+    };
+    response(write::model(&ModelEntry { id, name, created_s, window: window.map(u64::from) }))
+}
+
+/// 404 with the nearest names.
+pub(crate) fn unknown(dialect: Dialect, asked: &str, nearest: &[String]) -> Response<Body> {
+    let asked: String = asked.chars().filter(|c| !c.is_control()).take(120).collect();
+    let nearest: Vec<&str> = nearest.iter().map(String::as_str).collect();
+    response(write::unknown_model(dialect, &asked, &nearest))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ekiden_config::FixedEnv;
+
+    use super::*;
+
+    fn config() -> Arc<Config> {
+        let text = r#"
+            [providers.a]
+            base_url = "http://127.0.0.1:9/v1"
+            dialect = "openai-chat"
+            models = ["m1", "m3"]
+            [queues.default]
+            name = "默认模板"
+            candidates = ["a/m1", { route = "a/m2", context_window = 1000 }]
+            [queues.claude-work]
+            candidates = ["a/m2"]
+            [aliases]
+            "fast" = "default"
+            "gpt-*" = "default"
+        "#;
+        Config::parse(text, "config.toml", &FixedEnv::default()).expect("good").config
+    }
+
+    async fn json(response: Response<Body>) -> serde_json::Value {
+        let body = response.into_body().collect().await.expect("whole");
+        serde_json::from_slice(&body).expect("JSON")
+    }
+
+    #[tokio::test]
+    async fn r01_each_queue_stands_once_under_its_id_with_its_name() {
+        let list = json(list(&config(), 7)).await;
+        let ids: Vec<_> = list["data"]
+            .as_array()
+            .expect("data")
+            .iter()
+            .map(|model| model["id"].as_str().expect("id"))
+            .collect();
+        let want = ["default", "claude-work", "claude-queue-default", "fast", "a/m1", "a/m2", "a/m3"];
+        assert_eq!(ids, want);
+        assert_eq!(list["data"][0]["display_name"], "默认模板");
+        assert_eq!(list["data"][0]["created"], 7);
+        assert_eq!(list["data"][0]["context_length"], 1000);
+        assert_eq!(list["first_id"], "default");
+        assert_eq!(list["object"], "list");
+        assert_eq!(list["has_more"], false);
+    }
+
+    #[tokio::test]
+    async fn r01_a_model_is_found_by_every_name_that_a_call_could_use() {
+        let (config, headers) = (config(), HeaderMap::new());
+        let deleted = BTreeSet::from(["old".to_owned()]);
+        for id in ["default", "claude-queue-default", "gpt-5", "old", "a/anything"] {
+            let model = json(one(&config, &deleted, id, 7, &headers)).await;
+            assert_eq!((&model["id"], &model["type"]), (&id.into(), &"model".into()), "{model}");
+        }
+        let gone = one(&config, &deleted, "defualt", 7, &headers);
+        assert_eq!(gone.status(), 404);
+        assert!(json(gone).await["error"]["message"].as_str().expect("text").contains("`default`"));
+    }
+}

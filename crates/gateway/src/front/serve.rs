@@ -1,0 +1,139 @@
+//! Sockets: accepting, one HTTP/1.1 connection a task, and an end in order (G13).
+//!
+//! It refuses to look into requests.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::front::Front;
+use crate::front::io::Bounded;
+use crate::front::limits::{Bound, Share};
+use crate::tasks::Tasks;
+
+/// Headers of a request at most; more are answered with 431.
+const HEADERS_MAX: usize = 100;
+
+/// The least that the HTTP library takes as the bound on a head, in bytes.
+const HEAD_MIN_BYTES: usize = 8 << 10;
+
+/// A head that takes longer is not waited for; neither is the next one on a kept connection.
+const HEAD_WAIT: Duration = Duration::from_secs(60);
+
+/// When no socket can be had, one may be free a moment later.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Connections beyond the open calls: idle ones that clients keep.
+const IDLE_CONNECTIONS: u64 = 1_024;
+
+/// What a connection too many is told before it is closed.
+const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
+    retry-after: 1\r\nconnection: close\r\ncontent-length: 26\r\n\r\nToo many open connections\n";
+
+/// How far the end is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Stage {
+    /// Calls are taken.
+    Serving,
+    /// Open calls go on, no others are taken.
+    Draining,
+    /// What is left ends with its dialect's error.
+    Ending,
+    /// What is left then is cut.
+    Cutting,
+}
+
+/// All connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Connections {
+    tasks: Tasks,
+    bound: Arc<Bound>,
+    stage: watch::Receiver<Stage>,
+}
+
+impl Connections {
+    pub(crate) fn new(calls_max: u32, stage: watch::Receiver<Stage>) -> Self {
+        let most = u64::from(calls_max).saturating_add(IDLE_CONNECTIONS);
+        Self { tasks: Tasks::default(), bound: Bound::new(most), stage }
+    }
+
+    /// Accepts until the end begins; then the port is free.
+    pub(crate) async fn accept(mut self, listener: TcpListener, front: Arc<Front>) {
+        let mut stage = self.stage.clone();
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = reached(&mut stage, Stage::Draining) => return,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => self.take(stream, &front),
+                Err(_) => sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    }
+
+    /// Waits until none is open.
+    pub(crate) async fn idle(&self) {
+        self.tasks.idle().await;
+    }
+
+    fn take(&mut self, stream: TcpStream, front: &Arc<Front>) {
+        let Some(share) = Share::of(&self.bound, 1) else {
+            // Into an empty send buffer; nobody is waited for.
+            let _ = stream.try_write(TOO_MANY);
+            return;
+        };
+        // Without it each event of a stream would wait for the acknowledgement of the one before.
+        let _ = stream.set_nodelay(true);
+        let serving = serve(stream, Arc::clone(front), self.stage.clone());
+        drop(self.tasks.spawn(async move {
+            let _share = share;
+            serving.await;
+        }));
+    }
+}
+
+/// Serves one connection to its end.
+pub(crate) async fn serve<S>(stream: S, front: Arc<Front>, mut stage: watch::Receiver<Stage>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let head_max = usize::try_from(front.head_max_bytes()).unwrap_or(usize::MAX);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let front = Arc::clone(&front);
+        async move { Ok::<_, Infallible>(front.handle(request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WAIT)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(head_max.max(HEAD_MIN_BYTES))
+        .serve_connection(TokioIo::new(Bounded::new(stream)), service);
+    let mut connection = pin!(connection);
+    // What a connection ends with concerns its peer alone; calls tell their own end.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = reached(&mut stage, Stage::Draining) => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = reached(&mut stage, Stage::Cutting) => {}
+    }
+}
+
+/// Waits for a stage; whoever set stages and is gone has cut everything.
+pub(crate) async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
+    drop(stage.wait_for(|now| *now >= wanted).await);
+}

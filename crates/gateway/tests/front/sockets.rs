@@ -1,0 +1,124 @@
+//! What only a socket shows: heads that are bombs, answers to what is still being sent, leaving.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use ekiden_gateway::{Gateway, Running, StartError};
+use ekiden_sim::Upstream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::{CHAT, SETTINGS, config, options, streamed};
+
+async fn start(script: &str) -> (Running, Upstream) {
+    let upstream = Upstream::new(script.parse().expect("a script"));
+    let settings = format!("listen = \"127.0.0.1:0\"\n{SETTINGS}");
+    let running = Gateway::start(config(&settings), options(&upstream)).await;
+    (running.expect("a port"), upstream)
+}
+
+/// Sends bytes and gives the head and body that come before the connection ends or `enough` came.
+async fn exchange(running: &Running, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(running.addr()).await.expect("it listens");
+    let (mut reader, mut writer) = stream.split();
+    let writing = async {
+        // It may close before it has read everything.
+        let _ = writer.write_all(bytes).await;
+    };
+    let reading = async {
+        let mut answer = Vec::new();
+        let _ = reader.read_to_end(&mut answer).await;
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    tokio::join!(writing, reading).1
+}
+
+async fn is_alive(running: &Running) -> bool {
+    let question = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    exchange(running, question).await.starts_with("HTTP/1.1 200 ")
+}
+
+#[tokio::test]
+async fn g09_heads_that_are_bombs_are_refused_and_break_nothing() {
+    let (running, _upstream) = start("ok").await;
+    let many: String = (0..2_000).map(|n| format!("x-{n}: {n}\r\n")).collect();
+    let long = format!("x-long: {}\r\n", "a".repeat(1 << 20));
+    let path = "a".repeat(1 << 20);
+    for (head, status) in [
+        (format!("GET / HTTP/1.1\r\nhost: localhost\r\n{many}\r\n"), "431"),
+        (format!("GET / HTTP/1.1\r\nhost: localhost\r\n{long}\r\n"), "431"),
+        (format!("GET /{path} HTTP/1.1\r\nhost: localhost\r\n\r\n"), "4"),
+        ("\x00\x01\x02 nonsense\r\n\r\n".to_owned(), "400"),
+        ("GET / HTTP/1.1\r\nhost: a\u{7f}b\r\n\r\n".to_owned(), "4"),
+        ("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999999999999\r\n\r\n".to_owned(), "4"),
+        ("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n".to_owned(), "4"),
+    ] {
+        let answer = exchange(&running, head.as_bytes()).await;
+        let start = format!("HTTP/1.1 {status}");
+        assert!(answer.starts_with(&start), "{:.60} -> {answer:.200}", head);
+        assert!(is_alive(&running).await);
+    }
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn g14_a_100_mb_body_is_refused_unread_and_the_client_hears_why() {
+    let (running, _upstream) = start("ok").await;
+    let size = 100 << 20;
+    let mut bytes = format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {size}\r\n\r\n"
+    )
+    .into_bytes();
+    bytes.resize(bytes.len() + size, b' ');
+    let answer = exchange(&running, &bytes).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer:.200}");
+    assert!(answer.contains("limits.body_bytes_max"), "{answer:.400}");
+    assert!(is_alive(&running).await);
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn g03_a_client_that_leaves_cancels_upstream_at_once() {
+    let (running, upstream) = start("silence:2").await;
+    let body = streamed("default").to_string();
+    let mut stream = TcpStream::connect(running.addr()).await.expect("it listens");
+    let head =
+        format!("POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    stream.write_all(body.as_bytes()).await.expect("sent");
+    let mut first = [0; 64];
+    let _ = stream.read(&mut first).await.expect("the answer begins");
+    drop(stream);
+    let gone = upstream.wait_for(|log| log.in_flight == 0);
+    tokio::time::timeout(Duration::from_millis(100), gone).await.expect("within 100 ms");
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn g13_a_port_that_an_ekiden_has_is_told_apart() {
+    let (running, _upstream) = start("ok").await;
+    let settings = format!("listen = \"{}\"\n{SETTINGS}", running.addr());
+    let upstream = Upstream::new("ok".parse().expect("a script"));
+    let failed = Gateway::start(config(&settings), options(&upstream)).await.expect_err("taken");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(
+        matches!(&failed, StartError::AlreadyRunning { version: Some(v), .. } if v == version),
+        "{failed:?}"
+    );
+    assert!(failed.to_string().contains("hint: "), "{failed}");
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn g09_a_connection_that_says_nothing_is_closed() {
+    let (running, _upstream) = start("ok").await;
+    let mut silent = TcpStream::connect(running.addr()).await.expect("it listens");
+    tokio::time::pause();
+    let mut nothing = [0; 1];
+    match silent.read(&mut nothing).await {
+        Ok(read) => assert_eq!(read, 0, "closed without a word"),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+    }
+    tokio::time::resume();
+    running.shutdown().await;
+}
