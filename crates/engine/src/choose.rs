@@ -216,26 +216,25 @@ fn wait(
     moment: fn(&CandidateView, Past) -> Option<Moment>,
 ) -> Option<Choice> {
     let patience = asking.patience_ms;
-    let mut best: Option<(u64, WaitFor)> = None;
-    for &index in order {
-        let Some((candidate, state, past)) = asking.at(index) else { continue };
-        if !asking.may_return(candidate, past) {
-            continue;
-        }
-        let Some((ms, why)) = moment(state, past) else { continue };
-        let ms = match (ms, why) {
-            (Some(ms), WaitFor::Rest) => ms,
-            (Some(ms), WaitFor::Seat) if patience > 0 => ms.min(patience),
-            (Some(ms), _) if ms <= patience => ms,
-            // Not within reach by itself, but a release or a success may end it early.
-            (None, _) if patience > 0 => patience,
-            _ => continue,
-        };
-        if best.is_none_or(|(least, _)| ms < least) {
-            best = Some((ms, why));
-        }
-    }
-    best.map(|(ms, why)| Choice::Wait { ms: ms.max(1), why })
+    let moments = || {
+        order.iter().filter_map(|&index| {
+            let (candidate, state, past) = asking.at(index)?;
+            if asking.may_return(candidate, past) { moment(state, past) } else { None }
+        })
+    };
+    let in_reach = moments().filter_map(|(ms, why)| match (ms, why) {
+        (Some(ms), WaitFor::Rest) => Some((ms, why)),
+        (Some(ms), WaitFor::Seat) if patience > 0 => Some((ms.min(patience), why)),
+        (Some(ms), _) if ms <= patience => Some((ms, why)),
+        // Not within reach by itself, but a release or a success may end it early.
+        (None, _) if patience > 0 => Some((patience, why)),
+        (Some(_) | None, _) => None,
+    });
+    let waited_for = in_reach.min_by_key(|(ms, _)| *ms)?;
+    // Whoever waits anyway is there when anything else comes back sooner.
+    let known = moments().filter_map(|(ms, why)| Some((ms?, why)));
+    let (ms, why) = core::iter::once(waited_for).chain(known).min_by_key(|(ms, _)| *ms)?;
+    Some(Choice::Wait { ms: ms.max(1), why })
 }
 
 /// The routes that the call would take as soon as nobody else stands in the way.
@@ -252,16 +251,14 @@ pub(crate) fn hopes(asking: &Asking<'_>) -> impl Iterator<Item = RouteId> {
 type Moment = (Option<u64>, WaitFor);
 
 /// When a candidate may run of itself.
-fn next_moment(state: &CandidateView, past: Past) -> Option<Moment> {
+fn next_moment(state: &CandidateView, _: Past) -> Option<Moment> {
     let Some(quarantine) = state.quarantine else { return shared_moment(state) };
     let parole = match quarantine.parole {
         ParoleView::Never => None,
         ParoleView::In(ms) => Some(ms),
         ParoleView::Running => return Some((None, WaitFor::Parole)),
     };
-    // What this very call has just judged is not waited for.
-    let in_play = [parole, quarantine.ends_ms].into_iter().flatten().min();
-    match (in_play.filter(|_| past == Past::Untried)?, state.cooling_ms) {
+    match ([parole, quarantine.ends_ms].into_iter().flatten().min()?, state.cooling_ms) {
         (0, _) => shared_moment(state),
         (ms, Some(cooling)) if cooling > ms => Some((Some(cooling), WaitFor::Cooldown)),
         (ms, _) => Some((Some(ms), WaitFor::Parole)),
