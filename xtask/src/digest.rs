@@ -57,7 +57,8 @@ fn profile(manifest: &str) -> String {
     sections(manifest, |head| head == "[profile.wasm]" || head == "[profile.release]")
 }
 
-fn sections(manifest: &str, wanted: impl Fn(&str) -> bool) -> String {
+/// The lines of the wanted sections, their heads included.
+pub(crate) fn sections(manifest: &str, wanted: impl Fn(&str) -> bool) -> String {
     let mut head = "";
     let mut kept = String::new();
     for line in manifest.lines() {

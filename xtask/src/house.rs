@@ -1,8 +1,13 @@
 //! The house rules that no lint knows. It reads lines, not syntax, so it asks only what lines can
 //! answer; clippy and rustc do the rest.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 use anyhow::Context as _;
 
+use crate::digest::sections;
 use crate::project::Project;
 use crate::tally::Tally;
 
@@ -17,12 +22,38 @@ pub(crate) fn check(project: &Project) -> anyhow::Result<Tally> {
     for folder in ["crates", "xtask", "fuzz"] {
         for path in project.files(folder, ".rs")? {
             let name = project.name(&path);
-            let text = std::fs::read_to_string(&path).with_context(|| name.clone())?;
+            let text = fs::read_to_string(&path).with_context(|| name.clone())?;
             wrong.extend(complaints(&name, &text));
         }
     }
+    wrong.extend(unlinted(project)?);
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(Tally::PASSED)
+}
+
+/// Manifests that do not take the workspace's lints. One takes a copy, which must be one.
+fn unlinted(project: &Project) -> anyhow::Result<Vec<String>> {
+    let root = fs::read_to_string(project.root.join("Cargo.toml"))?;
+    let wanted = lints(&root, "[workspace.lints.");
+    let mut wrong = Vec::new();
+    for package in &project.packages {
+        let path = package["manifest_path"].as_str().context("a package without a manifest")?;
+        let manifest = fs::read_to_string(path).with_context(|| path.to_owned())?;
+        let taken = sections(&manifest, |head| head == "[lints]").contains("workspace = true");
+        if !taken && lints(&manifest, "[lints.") != wanted {
+            let name = project.name(Path::new(path));
+            wrong.push(format!("{name}: its lints are not the workspace's"));
+        }
+    }
+    Ok(wrong)
+}
+
+/// The lints of a manifest. `unsafe_code` may be denied where the workspace forbids it, since a file
+/// cannot expect what is forbidden.
+fn lints(manifest: &str, start: &str) -> BTreeSet<String> {
+    let lines = sections(manifest, |head| head.starts_with(start));
+    let lines = lines.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
+    lines.filter(|line| !line.starts_with("unsafe_code ")).map(str::to_owned).collect()
 }
 
 fn complaints(name: &str, text: &str) -> Vec<String> {
@@ -95,6 +126,15 @@ mod tests {
         assert_eq!(item_name("pub struct PoolManager<'a> {"), Some("PoolManager"));
         assert_eq!(item_name("let get_it = 1;"), None);
         assert_eq!(item_name("/// fn get_it()"), None);
+    }
+
+    #[test]
+    fn a_copy_of_the_lints_is_compared_without_its_one_exception() {
+        let root = "[workspace.lints.rust]\nunsafe_code = \"forbid\"\nmissing_docs = \"deny\"\n";
+        let copy = "[lints.rust]\nunsafe_code = \"deny\"\nmissing_docs = \"deny\"\n[x]\na = 1\n";
+        assert_eq!(lints(root, "[workspace.lints."), lints(copy, "[lints."));
+        let old = "[lints.rust]\nunsafe_code = \"deny\"\n";
+        assert_ne!(lints(root, "[workspace.lints."), lints(old, "[lints."));
     }
 
     #[test]

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { evidenceText, load } from '../ekiden.mjs';
+import { Trapped, evidenceText, load } from '../ekiden.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const crates = join(here, '..', '..');
@@ -147,6 +147,16 @@ test('what cannot be read is answered, not trapped on', () => {
   assert.match(ekiden.replay('no trace'), /^error 1 /);
   assert.match(ekiden.classify('kind nothing'), /^error 1 /);
   assert.match(ekiden.classify(''), /^error 0 /);
+});
+
+test('after a trap an instance says where, answers no more, and another one starts', async () => {
+  const lost = await load(bytes);
+  const trapped = (error) => error instanceof Trapped && /\.rs:\d+$/.test(error.place);
+  // No memory holds a text of this length.
+  assert.throws(() => lost.classify({ length: 1e9 }), trapped);
+  assert.throws(() => lost.history(), trapped);
+  const next = await load(bytes);
+  assert.match(next.classify('kind http\nstatus 503\n\n'), /^failure overloaded /);
 });
 
 test('memory is given back', () => {
