@@ -1,0 +1,485 @@
+//! What all calls share: the plan, the engine behind its one lock, names, store, the way out, and
+//! what is known of open and past calls.
+//!
+//! It refuses to do a call's work: it admits, settles, tells and remembers.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use ekiden_config::Config;
+use ekiden_engine::{
+    Call, CallId, Engine, Fact, Grant, Notice, Now, Release, RouteId, SessionId, Speed, Tally,
+};
+use ekiden_store::{AttemptRow, Entry, Place, Record, Store, What};
+use tokio::sync::Notify;
+
+use crate::calls::{Calls, Open, Past};
+use crate::clock::Clock;
+use crate::issuers::Issuers;
+use crate::names::Names;
+use crate::plan::{Plan, QueueRuntime};
+use crate::tasks::Tasks;
+use crate::upstream::{Dial, Proxies, Upstream};
+
+/// What the gateway runs on; tests replace parts.
+#[derive(Default)]
+pub struct CoreOptions {
+    /// The clocks; `None`: this machine's.
+    pub clock: Option<Clock>,
+    /// Asked before each connection; `None`: the network.
+    pub dial: Option<Dial>,
+    /// The environment's proxies.
+    pub proxies: Proxies,
+    /// Where records go; `None`: memory.
+    pub store: Option<Arc<dyn Store>>,
+    /// The source of jitter and of ids; `None`: a new one each time.
+    pub seed: Option<u64>,
+    /// Starts and counts tasks.
+    pub tasks: Tasks,
+}
+
+impl std::fmt::Debug for CoreOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CoreOptions").field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
+
+/// What all calls share.
+#[derive(Debug)]
+pub struct Core {
+    pub(crate) clock: Clock,
+    pub(crate) tasks: Tasks,
+    pub(crate) upstream: Upstream,
+    pub(crate) names: Names,
+    pub(crate) issuers: Issuers,
+    store: Arc<dyn Store>,
+    engine: Mutex<Engine>,
+    plan: RwLock<Arc<Plan>>,
+    waiting: Mutex<HashMap<CallId, Arc<Notify>>>,
+    pub(crate) calls: Calls,
+    instance: String,
+    seed: u64,
+    next_call: AtomicU64,
+    next_entry: AtomicU64,
+    pub(crate) counters: Counters,
+}
+
+/// Counted since the start.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Requests that went once more on a fresh connection (R48).
+    pub resent: AtomicU64,
+    /// Chunks that were skipped (R13).
+    pub chunks_skipped: AtomicU64,
+    /// Requests that were mended and sent again.
+    pub repaired: AtomicU64,
+}
+
+/// What a call knows about its attempts, for the records that settling it leads to.
+pub(crate) trait Witness {
+    /// What an attempt's candidate said when it failed.
+    fn evidence(&self, attempt: ekiden_engine::AttemptId) -> ekiden_store::Evidence;
+    /// The ledger's row of an attempt that is over.
+    fn row(&self, ended: &Ended) -> Option<AttemptRow>;
+    /// What the last failure was, for a failover's entry.
+    fn last_class(&self) -> Option<ekiden_engine::Class>;
+}
+
+/// An attempt's end as the engine tells it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) attempt: ekiden_engine::AttemptId,
+    pub(crate) verdict: ekiden_engine::Verdict,
+    pub(crate) class: Option<ekiden_engine::Class>,
+    pub(crate) at: Now,
+}
+
+impl Core {
+    /// Starts with what the store still knows.
+    #[must_use]
+    pub fn new(config: Arc<Config>, options: CoreOptions) -> Arc<Self> {
+        let calendar =
+            || crate::clock::Calendar::new(config.time_zone.as_deref(), config.reset_hour);
+        let clock = options.clock.unwrap_or_else(|| Clock::system(calendar()));
+        let seed = options.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+        let instance = format!("{:08x}", seed as u32 ^ (seed >> 32) as u32);
+        let tasks = options.tasks;
+        let upstream = Upstream::new(tasks.clone(), options.proxies, options.dial);
+        let names = Names::new(config.limits.sessions_max as usize);
+        let store = options.store.unwrap_or_else(|| memory(&config));
+        let day = clock.day(clock.now());
+        let engine = Engine::new(day).with_sessions_max(config.limits.sessions_max as usize);
+        let plan = Plan::new(config, &names, &upstream, &instance);
+        let core = Arc::new(Self {
+            clock,
+            tasks,
+            upstream,
+            names,
+            issuers: Issuers::default(),
+            store,
+            engine: Mutex::new(engine),
+            plan: RwLock::new(Arc::new(plan)),
+            waiting: Mutex::default(),
+            calls: Calls::default(),
+            instance,
+            seed,
+            next_call: AtomicU64::new(0),
+            next_entry: AtomicU64::new(0),
+            counters: Counters::default(),
+        });
+        core.recall();
+        core
+    }
+
+    /// The plan that new calls run on.
+    #[must_use]
+    pub fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.plan.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on new calls run on this configuration; running ones keep theirs. Seats of
+    /// candidates that left their queue go back (R24).
+    pub fn reload(&self, config: Arc<Config>) {
+        let next = Arc::new(Plan::new(config, &self.names, &self.upstream, &self.instance));
+        let last = {
+            let mut plan = self.plan.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *plan, Arc::clone(&next))
+        };
+        for queue in last.queues() {
+            let kept = next.queue(&queue.id);
+            let gone = queue.candidates.iter().filter(|old| {
+                !kept.is_some_and(|queue| queue.candidates.iter().any(|new| new.route == old.route))
+            });
+            let id = self.names.queue(&queue.id);
+            for candidate in gone {
+                let route = self.names.route(&candidate.route);
+                self.with_engine(None, |engine, now| engine.leave_queue(now, id, route));
+            }
+            if kept.is_none() {
+                self.store.write(vec![Record::QueueDeleted { queue: Arc::clone(&queue.id) }]);
+            }
+        }
+    }
+
+    /// The queue that a name outside the queues stands for: `provider/model`. `None`: no such
+    /// provider, or too many different names were asked for.
+    #[must_use]
+    pub fn direct(&self, provider: &str, model: &str) -> Option<Arc<QueueRuntime>> {
+        self.plan().direct(provider, model, &self.names)
+    }
+
+    /// The value of our own loop header (R6).
+    #[must_use]
+    pub fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The clocks.
+    #[must_use]
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Starts and counts tasks.
+    #[must_use]
+    pub const fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Open and past calls.
+    #[must_use]
+    pub const fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// The names behind the engine's numbers.
+    #[must_use]
+    pub const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Counted since the start.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Turns the day when it is due and gives the moment at which the next one begins, in Unix
+    /// milliseconds. For a timer; each admission looks too.
+    pub fn turn(&self) -> u64 {
+        self.with_engine(None, |engine, _| engine.day().ends_ms)
+    }
+
+    /// Lets go by hand (R19).
+    pub fn release(&self, release: Release) {
+        self.with_engine(None, |engine, _| engine.release(release));
+    }
+
+    /// The session is over: its seats go back (R24). Whether it was known.
+    pub fn end_session(&self, key: &str) -> bool {
+        let Some(session) = self.names.known_session(key) else { return false };
+        self.with_engine(None, |engine, now| engine.end_session(now, session));
+        true
+    }
+
+    /// Today's attempts on a route (R29).
+    #[must_use]
+    pub fn tally(&self, route: RouteId) -> Tally {
+        self.engine().tally(route)
+    }
+
+    /// A session's speed on a route today (R30).
+    #[must_use]
+    pub fn speed(&self, session: SessionId, route: RouteId) -> Option<Speed> {
+        self.engine().speed(session, route)
+    }
+
+    /// What runs for a session at this instant, else what last produced output (R31).
+    #[must_use]
+    pub fn running_now(&self, session: SessionId) -> Option<RouteId> {
+        self.engine().running_now(session)
+    }
+
+    /// Reads the engine. The day may be a moment late; whatever changes it turns it first.
+    pub(crate) fn look<T>(&self, see: impl FnOnce(&Engine, Now) -> T) -> T {
+        let now = self.clock.now();
+        see(&self.engine(), now)
+    }
+
+    /// Writes a journal entry (R32).
+    pub fn note(&self, call: Option<Arc<str>>, what: What) {
+        let entry = self.entry(self.clock.now(), call, what);
+        self.store.write(vec![entry]);
+    }
+
+    pub(crate) fn write(&self, records: Vec<Record>) {
+        self.store.write(records);
+    }
+
+    /// A call's number, public id and seed.
+    pub(crate) fn new_call(&self) -> (CallId, Arc<str>, u64) {
+        let number = self.next_call.fetch_add(1, Ordering::Relaxed) + 1;
+        let seed = self.seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (CallId(number), self.call_name(CallId(number)), seed)
+    }
+
+    /// A call's public id.
+    pub(crate) fn call_name(&self, id: CallId) -> Arc<str> {
+        format!("ek-{}-{}", self.instance, id.0).into()
+    }
+
+    /// A call begins; wakes for it go to `woken`.
+    pub(crate) fn open_call(&self, open: Open, woken: Arc<Notify>) {
+        self.waiting().insert(open.id, woken);
+        self.calls.open(open);
+    }
+
+    pub(crate) fn close_call(&self, past: Past) {
+        self.waiting().remove(&past.open.id);
+        self.calls.close(past);
+    }
+
+    /// Answers [`ekiden_engine::Output::Admit`].
+    pub(crate) fn admit(&self, call: &mut Call, witness: &dyn Witness) -> ekiden_engine::Decision {
+        self.with_engine(Some(witness), |engine, now| engine.admit(now, call))
+    }
+
+    /// Answers [`ekiden_engine::Output::Settle`].
+    pub(crate) fn settle(&self, call: &mut Call, witness: &dyn Witness) {
+        self.with_engine(Some(witness), |engine, now| engine.settle(now, call));
+    }
+
+    fn with_engine<R>(
+        &self,
+        witness: Option<&dyn Witness>,
+        act: impl FnOnce(&mut Engine, Now) -> R,
+    ) -> R {
+        let now = self.clock.now();
+        let mut notices = Vec::new();
+        let result = {
+            let mut engine = self.engine();
+            if now.wall_ms >= engine.day().ends_ms {
+                engine.turn(self.clock.day(now));
+            }
+            let result = act(&mut engine, now);
+            while let Some(notice) = engine.poll_notice() {
+                match notice {
+                    // One gateway is the authority for its seats: the engine has counted already.
+                    Notice::Want(want) => engine.answer(want.lease, want.route, Grant::Granted),
+                    Notice::Fact(_) | Notice::Wake(_) => notices.push(notice),
+                }
+            }
+            result
+        };
+        if !notices.is_empty() {
+            self.tell(now, &notices, witness);
+        }
+        result
+    }
+
+    fn tell(&self, now: Now, notices: &[Notice], witness: Option<&dyn Witness>) {
+        let mut records = Vec::new();
+        for notice in notices {
+            match notice {
+                Notice::Wake(call) => {
+                    if let Some(woken) = self.waiting().get(call) {
+                        woken.notify_one();
+                    }
+                }
+                Notice::Fact(fact) => self.record(now, fact, witness, &mut records),
+                Notice::Want(_) => {}
+            }
+        }
+        if !records.is_empty() {
+            self.store.write(records);
+        }
+    }
+
+    fn entry(&self, now: Now, call: Option<Arc<str>>, what: What) -> Record {
+        let number = self.next_entry.fetch_add(1, Ordering::Relaxed) + 1;
+        Record::Journal(Entry { number, at_ms: now.wall_ms, call, what })
+    }
+
+    fn place(&self, place: ekiden_engine::Place) -> Place {
+        Place {
+            session: self.names.session_name(place.session),
+            queue: self.names.queue_name(place.queue),
+            route: self.names.route_name(place.route),
+        }
+    }
+
+    fn record(
+        &self,
+        now: Now,
+        fact: &Fact,
+        witness: Option<&dyn Witness>,
+        records: &mut Vec<Record>,
+    ) {
+        let route = |id| self.names.route_name(id);
+        let evidence = |attempt| witness.map(|call| call.evidence(attempt)).unwrap_or_default();
+        let (call, what) = match *fact {
+            Fact::Quarantined { place, quarantine, call, attempt } => {
+                let place = self.place(place);
+                records.push(Record::Quarantined { place: place.clone(), quarantine });
+                let what = What::Quarantined {
+                    place,
+                    class: quarantine.class,
+                    until_ms: quarantine.until_ms,
+                    parole_ms: quarantine.parole_ms,
+                    evidence: evidence(attempt),
+                };
+                (Some(call), what)
+            }
+            Fact::Lifted { place, by } => {
+                let place = self.place(place);
+                records.push(Record::Lifted { place: place.clone(), by });
+                (None, What::Lifted { place, by })
+            }
+            Fact::Verified { place, day } => {
+                return records.push(Record::Verified { place: self.place(place), day });
+            }
+            Fact::Unverified { place } => {
+                return records.push(Record::Unverified { place: self.place(place) });
+            }
+            Fact::Cooled { route: id, ms, class, call, attempt } => {
+                let evidence = evidence(attempt);
+                (Some(call), What::Cooled { route: route(id), ms, class, evidence })
+            }
+            Fact::Warmed { route: id, by } => (None, What::Warmed { route: route(id), by }),
+            Fact::FailedOver { call, from, to } => {
+                let class = witness.and_then(Witness::last_class);
+                (Some(call), What::FailedOver { from: route(from), to: route(to), class })
+            }
+            Fact::OnTrial { place, call, mode } => {
+                (Some(call), What::OnTrial { place: self.place(place), mode })
+            }
+            Fact::Rotated { session, queue, truncations } => {
+                let session = self.names.session_name(session);
+                let queue = self.names.queue_name(queue);
+                (None, What::Rotated { session, queue, truncations })
+            }
+            Fact::Attempted { attempt, verdict, class, .. } => {
+                let row =
+                    witness.and_then(|call| call.row(&Ended { attempt, verdict, class, at: now }));
+                return records.extend(row.map(Record::Attempt));
+            }
+            Fact::Turned { day } => {
+                records.push(Record::Turned { day });
+                (None, What::Turned { day })
+            }
+            Fact::Seated { .. } | Fact::Unseated { .. } | Fact::Called { .. } => return,
+        };
+        records.push(self.entry(now, call.map(|id| self.call_name(id)), what));
+    }
+
+    fn recall(&self) {
+        let kept = self.store.recall();
+        let now = self.clock.now();
+        let mut engine = self.engine();
+        for record in kept {
+            let fact = match record {
+                Record::Quarantined { place, quarantine } => Fact::Quarantined {
+                    place: self.numbers(&place),
+                    quarantine,
+                    call: CallId(0),
+                    attempt: ekiden_engine::AttemptId(0),
+                },
+                Record::Verified { place, day } => {
+                    Fact::Verified { place: self.numbers(&place), day }
+                }
+                Record::Lifted { place, by } => Fact::Lifted { place: self.numbers(&place), by },
+                Record::Unverified { place } => Fact::Unverified { place: self.numbers(&place) },
+                Record::Tallied { route, day, tally } => {
+                    engine.recall_tally(day, self.names.route(&route), tally);
+                    continue;
+                }
+                Record::Sped { session, route, day, speed } => {
+                    let session = self.names.session(&session);
+                    engine.recall_speed(now, day, session, self.names.route(&route), speed);
+                    continue;
+                }
+                Record::Turned { .. }
+                | Record::QueueDeleted { .. }
+                | Record::Journal(_)
+                | Record::Attempt(_)
+                | Record::Call(_)
+                | Record::Catalog(_)
+                | Record::CatalogForgotten { .. }
+                | Record::Paused { .. }
+                | Record::Resumed { .. } => continue,
+            };
+            engine.recall(now, &fact);
+        }
+    }
+
+    fn numbers(&self, place: &Place) -> ekiden_engine::Place {
+        ekiden_engine::Place {
+            session: self.names.session(&place.session),
+            queue: self.names.queue(&place.queue),
+            route: self.names.route(&place.route),
+        }
+    }
+
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        // The engine does not panic; if it did, going on is better than refusing every call.
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<CallId, Arc<Notify>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn memory(config: &Config) -> Arc<dyn Store> {
+    let journal_max = if config.journal.enabled { config.journal.entries_max as usize } else { 0 };
+    let bounds = ekiden_store::Bounds { journal_max, ..ekiden_store::Bounds::default() };
+    Arc::new(ekiden_store::MemoryStore::new(bounds))
+}

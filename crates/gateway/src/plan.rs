@@ -1,0 +1,413 @@
+//! From settings to what a call runs on: the engine's queues, and for each candidate what a request
+//! to it needs.
+//!
+//! It refuses to decide anything: numbers are copied, names become numbers, nothing is chosen.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::Uri;
+
+use ekiden_config::{
+    Candidate as CandidateSettings, Clocks as ClockSettings, Config, PolicySettings, Profile,
+    Provider, Queue as QueueSettings,
+};
+use ekiden_dialect::Dialect;
+use ekiden_engine::{
+    Candidate, Clocks, CommitOn, Continuing, OnOverflow, Policy, Presence, Queue, QueueId, Switch,
+};
+
+use crate::names::Names;
+use crate::upstream::{Lane, RequestHeaders, Upstream};
+
+/// Models that were asked for outside any queue and are remembered; a name beyond it is refused.
+const DIRECT_MAX: usize = 10_000;
+
+/// All that one configuration means. A reload makes another; running calls keep theirs.
+#[derive(Debug)]
+pub struct Plan {
+    config: Arc<Config>,
+    queues: Vec<Arc<QueueRuntime>>,
+    providers: BTreeMap<String, Arc<ProviderRuntime>>,
+    direct: Mutex<HashMap<String, Arc<QueueRuntime>>>,
+}
+
+/// A queue as calls run on it.
+pub struct QueueRuntime {
+    /// What clients ask for: the queue's id, or `provider/model` outside any queue.
+    pub id: Arc<str>,
+    /// What people see.
+    pub name: Arc<str>,
+    /// In the user's order.
+    pub candidates: Vec<CandidateRuntime>,
+    /// The text of R9's messages.
+    pub continue_text: String,
+    /// The longest that a call may take, in milliseconds.
+    pub deadline_ms: Option<u64>,
+    /// By the asker's dialect: candidates of another one stand as missing until it is translated.
+    by_dialect: [Arc<Queue>; Dialect::ALL.len()],
+}
+
+/// A candidate as requests go to it.
+#[derive(Clone, Debug)]
+pub struct CandidateRuntime {
+    /// `provider/model`.
+    pub route: Arc<str>,
+    /// The model as the provider calls it.
+    pub model: String,
+    /// Its provider.
+    pub provider: Arc<ProviderRuntime>,
+    /// The effort to send (R35).
+    pub effort: Option<String>,
+    /// The levels that the model declares.
+    pub effort_levels: Vec<String>,
+    /// More output tokens than this are not asked for.
+    pub max_tokens: Option<u32>,
+}
+
+/// A provider as requests go to it.
+pub struct ProviderRuntime {
+    /// The settings. They hold the key, so they are never shown whole.
+    pub(crate) settings: Provider,
+    /// What it speaks.
+    pub(crate) dialect: Dialect,
+    /// Where calls go.
+    pub(crate) endpoint: Option<Uri>,
+    /// Where token counts go.
+    pub(crate) count_endpoint: Option<Uri>,
+    pub(crate) headers: RequestHeaders,
+    pub(crate) lane: Lane,
+}
+
+impl fmt::Debug for QueueRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueRuntime").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ProviderRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderRuntime").field("id", &self.settings.id).finish_non_exhaustive()
+    }
+}
+
+impl Plan {
+    /// Makes the plan of a configuration. `instance` goes into the loop header (R6).
+    pub(crate) fn new(
+        config: Arc<Config>,
+        names: &Names,
+        upstream: &Upstream,
+        instance: &str,
+    ) -> Self {
+        let providers: BTreeMap<_, _> = config
+            .providers
+            .iter()
+            .map(|provider| {
+                let runtime = ProviderRuntime::new(provider, upstream, instance);
+                (provider.id.clone(), Arc::new(runtime))
+            })
+            .collect();
+        let queues = config
+            .queues
+            .iter()
+            .map(|queue| Arc::new(QueueRuntime::of_queue(&config, queue, &providers, names)))
+            .collect();
+        Self { config, queues, providers, direct: Mutex::default() }
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// All queues, in the order of the settings.
+    #[must_use]
+    pub fn queues(&self) -> &[Arc<QueueRuntime>] {
+        &self.queues
+    }
+
+    /// The queue of that id.
+    #[must_use]
+    pub fn queue(&self, id: &str) -> Option<&Arc<QueueRuntime>> {
+        self.queues.iter().find(|queue| &*queue.id == id)
+    }
+
+    /// A model of a provider outside any queue, as a queue of one. `None`: no such provider, or too
+    /// many different names were asked for.
+    pub(crate) fn direct(
+        &self,
+        provider: &str,
+        model: &str,
+        names: &Names,
+    ) -> Option<Arc<QueueRuntime>> {
+        let runtime = self.providers.get(provider)?;
+        let id = format!("{provider}/{model}");
+        let mut direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = direct.get(&id) {
+            return Some(Arc::clone(known));
+        }
+        if direct.len() >= DIRECT_MAX {
+            return None;
+        }
+        let queue = Arc::new(QueueRuntime::of_model(&self.config, &id, model, runtime, names));
+        direct.insert(id, Arc::clone(&queue));
+        Some(queue)
+    }
+}
+
+impl QueueRuntime {
+    /// The engine's queue for an asker of that dialect.
+    #[must_use]
+    pub fn engine(&self, dialect: Dialect) -> &Arc<Queue> {
+        &self.by_dialect[index(dialect)]
+    }
+
+    fn of_queue(
+        config: &Config,
+        queue: &QueueSettings,
+        providers: &BTreeMap<String, Arc<ProviderRuntime>>,
+        names: &Names,
+    ) -> Self {
+        let known = |candidate: &&CandidateSettings| providers.contains_key(&candidate.provider);
+        let rows: Vec<(CandidateRuntime, Candidate)> = queue
+            .candidates
+            .iter()
+            .filter(known)
+            .filter_map(|candidate| {
+                let provider = providers.get(&candidate.provider)?;
+                Some(row(candidate, provider, names))
+            })
+            .collect();
+        Self::new(config, &queue.id, &queue.name, &queue.policy, rows, names)
+    }
+
+    fn of_model(
+        config: &Config,
+        id: &str,
+        model: &str,
+        provider: &Arc<ProviderRuntime>,
+        names: &Names,
+    ) -> Self {
+        let candidate = CandidateSettings {
+            provider: provider.settings.id.clone(),
+            model: model.to_owned(),
+            effort: None,
+            effort_levels: Vec::new(),
+            context_window: None,
+            max_tokens: None,
+            max_sessions: None,
+            max_in_flight: None,
+            clocks: config.direct_clocks(&provider.settings),
+        };
+        let rows = vec![row(&candidate, provider, names)];
+        Self::new(config, id, id, &config.direct.policy, rows, names)
+    }
+
+    fn new(
+        config: &Config,
+        id: &str,
+        name: &str,
+        policy: &PolicySettings,
+        rows: Vec<(CandidateRuntime, Candidate)>,
+        names: &Names,
+    ) -> Self {
+        let queue_id = names.queue(id);
+        let engine_policy = engine_policy(policy, config.enabled);
+        let by_dialect = Dialect::ALL.map(|dialect| {
+            let candidates = rows.iter().map(|(runtime, candidate)| Candidate {
+                presence: runtime.presence(dialect),
+                ..*candidate
+            });
+            Arc::new(digested(queue_id, engine_policy.clone(), candidates.collect()))
+        });
+        Self {
+            id: id.into(),
+            name: name.into(),
+            candidates: rows.into_iter().map(|(runtime, _)| runtime).collect(),
+            continue_text: policy.continue_text.clone(),
+            deadline_ms: (policy.deadline_ms > 0).then_some(policy.deadline_ms),
+            by_dialect,
+        }
+    }
+}
+
+impl CandidateRuntime {
+    /// Whether it can serve an asker of that dialect. One whose key is missing would only be told so
+    /// by its provider; it is passed over instead.
+    fn presence(&self, dialect: Dialect) -> Presence {
+        let speaks = self.provider.dialect == dialect && self.provider.endpoint.is_some();
+        if speaks && !self.provider.settings.lacks_key() {
+            Presence::Present
+        } else {
+            Presence::Missing
+        }
+    }
+
+    /// Why it cannot serve an asker of that dialect, for people.
+    pub(crate) fn lack(&self, dialect: Dialect) -> Option<String> {
+        let settings = &self.provider.settings;
+        if self.provider.dialect != dialect {
+            return Some(format!(
+                "speaks {}, which is not translated yet",
+                self.provider.dialect.name()
+            ));
+        }
+        if settings.lacks_key() {
+            return Some(match &settings.credential {
+                ekiden_config::Credential::Env(variable) => {
+                    format!("no key: {variable} is not set")
+                }
+                ekiden_config::Credential::None
+                | ekiden_config::Credential::File(_)
+                | ekiden_config::Credential::Inline => "no key".to_owned(),
+            });
+        }
+        None
+    }
+}
+
+impl ProviderRuntime {
+    fn new(settings: &Provider, upstream: &Upstream, instance: &str) -> Self {
+        let dialect = match settings.dialect {
+            ekiden_config::Dialect::OpenAiChat => Dialect::OpenAiChat,
+            ekiden_config::Dialect::OpenAiResponses => Dialect::OpenAiResponses,
+            ekiden_config::Dialect::AnthropicMessages => Dialect::AnthropicMessages,
+        };
+        let tail = match dialect {
+            Dialect::OpenAiChat => "chat/completions",
+            Dialect::OpenAiResponses => "responses",
+            Dialect::AnthropicMessages => "messages",
+        };
+        Self {
+            dialect,
+            endpoint: settings.endpoint(tail).parse().ok(),
+            count_endpoint: settings.endpoint("messages/count_tokens").parse().ok(),
+            headers: RequestHeaders::new(settings, dialect, instance),
+            lane: upstream.lane(settings),
+            settings: settings.clone(),
+        }
+    }
+
+    pub(crate) fn is_native(&self) -> bool {
+        self.settings.profile == Profile::Native
+    }
+}
+
+fn row(
+    settings: &CandidateSettings,
+    provider: &Arc<ProviderRuntime>,
+    names: &Names,
+) -> (CandidateRuntime, Candidate) {
+    let route = settings.route();
+    let candidate = Candidate {
+        route: names.route(&route),
+        presence: Presence::Present,
+        max_sessions: settings.max_sessions,
+        max_in_flight: settings.max_in_flight,
+        window: settings.context_window,
+        clocks: clocks(&settings.clocks),
+    };
+    let runtime = CandidateRuntime {
+        route: route.into(),
+        model: settings.model.clone(),
+        provider: Arc::clone(provider),
+        effort: settings.effort.clone(),
+        effort_levels: settings.effort_levels.clone(),
+        max_tokens: settings.max_tokens,
+    };
+    (runtime, candidate)
+}
+
+const fn clocks(settings: &ClockSettings) -> Clocks {
+    Clocks {
+        connect_ms: settings.connect_ms,
+        headers_ms: settings.headers_ms,
+        first_byte_ms: settings.first_byte_ms,
+        idle_ms: settings.idle_ms,
+        progress_ms: settings.progress_ms,
+        first_output_ms: settings.first_output_ms,
+    }
+}
+
+fn engine_policy(settings: &PolicySettings, enabled: bool) -> Policy {
+    let switch = |on: bool| if on { Switch::On } else { Switch::Off };
+    Policy {
+        relay: switch(enabled && settings.enabled),
+        retries: settings.retries,
+        retry_pause_ms: settings.retry_pause_ms,
+        attempts_max: settings.attempts_max,
+        wait_max_ms: settings.wait_max_ms,
+        inline_wait_ms: settings.inline_wait_ms,
+        cooldown_ms: settings.cooldown_ms,
+        cooldown_max_ms: settings.cooldown_max_ms,
+        continuing: match settings.continue_on_failover {
+            ekiden_config::Continuing::Always => Continuing::Always,
+            ekiden_config::Continuing::Auto => Continuing::Auto,
+            ekiden_config::Continuing::Never => Continuing::Never,
+        },
+        continues_max: settings.continues_max,
+        continue_delay_ms: settings.continue_delay_ms,
+        commit: match settings.commit {
+            ekiden_config::CommitOn::FirstOutput => CommitOn::FirstOutput,
+            ekiden_config::CommitOn::FirstToken => CommitOn::FirstToken,
+            ekiden_config::CommitOn::Complete => CommitOn::Complete,
+        },
+        held_max_bytes: settings.hold_max_bytes,
+        rotate_after: settings.rotate_after,
+        overflow: match settings.overflow {
+            ekiden_config::OnOverflow::Tell => OnOverflow::Tell,
+            ekiden_config::OnOverflow::Larger => OnOverflow::Larger,
+        },
+        retry_when_all_quarantined: switch(settings.retry_when_all_quarantined),
+        failover_on_filter: switch(settings.failover_on_filter),
+        parole_after_ms: settings.parole_after_ms,
+        parole_max_ms: settings.parole_max_ms,
+        parole_idle_ms: settings.parole_idle_ms,
+        rest_ms: settings.lease_rest_ms,
+        lease_idle_ms: settings.lease_idle_ms,
+        judged_memory_ms: settings.judged_memory_ms,
+        client_stall_ms: settings.client_stall_ms,
+    }
+}
+
+/// The queue with the digest of its own text, so that a trace names what it ran on.
+fn digested(id: QueueId, policy: Policy, candidates: Vec<Candidate>) -> Queue {
+    let mut queue = Queue { id, digest: 0, policy, candidates };
+    // The same in every process: a digest of another run must compare.
+    let mut hasher = std::hash::BuildHasherDefault::<Fnv>::default().build_hasher();
+    format!("{queue:?}").hash(&mut hasher);
+    queue.digest = hasher.finish();
+    queue
+}
+
+/// FNV-1a: stable over versions of the standard library, which its own hashers are not.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+const fn index(dialect: Dialect) -> usize {
+    match dialect {
+        Dialect::OpenAiChat => 0,
+        Dialect::OpenAiResponses => 1,
+        Dialect::AnthropicMessages => 2,
+    }
+}

@@ -1,0 +1,343 @@
+//! The loop that drives one call: it asks the engine, carries out what it says, and waits.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ekiden_dialect::Dialect;
+use ekiden_engine::{AttemptId, AttemptInput, Call, Input, Now, Output, Purpose, Why};
+use ekiden_store::{CallRow, Ending, Record, Told, Waited, What};
+use tokio::sync::{Notify, oneshot};
+
+use crate::body::BodySender;
+use crate::calls::{Open, Past};
+use crate::core::Core;
+use crate::inbound::Inbound;
+use crate::relay::attempt::{Running, Step};
+use crate::relay::client::{ClientEnd, Head, UsageShown};
+use crate::relay::notes::Notes;
+use crate::relay::repair::Mend;
+use crate::relay::signatures::Signatures;
+use crate::relay::start;
+use crate::relay::timer::Timer;
+
+/// How long an ended answer's connection may take to become reusable.
+const DRAIN: Duration = Duration::from_millis(500);
+/// Chunks that follow each other within so many milliseconds are worth another look before what is
+/// there goes out.
+const BURST_GAP_MS: u64 = 1;
+/// Such looks at most.
+const LOOKS_MAX: u8 = 3;
+
+/// One call and all that belongs to it.
+pub(crate) struct Driver {
+    pub(crate) core: Arc<Core>,
+    pub(crate) inbound: Inbound,
+    pub(crate) call: Call,
+    pub(crate) notes: Notes,
+    /// What candidates refused and is mended, by their place in the queue.
+    pub(crate) mends: Vec<(usize, Mend)>,
+    pub(crate) running: Option<Running>,
+    pub(crate) client: ClientEnd,
+    pub(crate) signatures: Signatures,
+    /// A whole answer, until the engine calls it one.
+    pub(crate) whole: Option<(u16, Bytes)>,
+    /// When what is being waited for is taken as it is: an error's text, the end after a finish.
+    pub(crate) patience_ms: Option<u64>,
+    pub(crate) next_beat_ms: Option<u64>,
+    pub(crate) ending: Ending,
+    pub(crate) told: Option<Told>,
+    /// The place of the candidate whose answer the client gets.
+    pub(crate) served: Option<usize>,
+    /// Why the call waits, as the engine said last.
+    pub(crate) why: Why,
+    /// When the last piece of an answer came, and how long after the one before.
+    pub(crate) last_chunk_ms: u64,
+    pub(crate) gap_ms: u64,
+    open: Option<Open>,
+    blocked: bool,
+    woken: Arc<Notify>,
+    timer: Timer,
+    looks: u8,
+}
+
+/// What a call waited for has come.
+#[derive(Debug)]
+enum Happened {
+    Step(Step),
+    ClientGone,
+    ClientBlocked,
+    ClientReady,
+    Woken,
+    Tick,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        core: Arc<Core>,
+        inbound: Inbound,
+        head: oneshot::Sender<Head>,
+        sender: BodySender,
+    ) -> Self {
+        let (id, name, seed) = core.new_call();
+        let spec = start::spec(&core, &inbound, id, seed);
+        let began = core.clock.now();
+        let facts = inbound.request.facts();
+        let (streamed, input_tokens) = (facts.stream, facts.input_tokens);
+        let session = core.names.session_name(spec.session);
+        let open = Open {
+            id,
+            call: Arc::clone(&name),
+            session: Arc::clone(&session),
+            agent: inbound.session.agent.as_deref().map(Into::into),
+            purpose: inbound.purpose,
+            queue: Arc::clone(&inbound.queue),
+            dialect: inbound.dialect,
+            streamed,
+            began,
+        };
+        let woken = Arc::new(Notify::new());
+        core.open_call(open.clone(), Arc::clone(&woken));
+        let asked = inbound.client.wants_usage || facts.include_usage;
+        let usage = match (streamed && inbound.dialect == Dialect::OpenAiChat, asked) {
+            (true, false) => UsageShown::No,
+            (true, true) | (false, _) => UsageShown::Yes,
+        };
+        let keepalive_after_ms = core.plan().config().keepalive_after_ms;
+        Self {
+            notes: Notes::new(
+                name,
+                session,
+                Arc::clone(&inbound.queue),
+                start::secrets(&inbound.headers),
+                input_tokens,
+            ),
+            client: ClientEnd::new(inbound.dialect, usage, head, sender),
+            timer: Timer::new(core.clock.instant(began.mono_ms)),
+            next_beat_ms: streamed.then(|| began.mono_ms + keepalive_after_ms),
+            call: Call::new(spec),
+            open: Some(open),
+            mends: Vec::new(),
+            running: None,
+            signatures: Signatures::default(),
+            whole: None,
+            patience_ms: None,
+            ending: Ending::Left,
+            told: None,
+            served: None,
+            why: Why::Admission,
+            last_chunk_ms: 0,
+            gap_ms: u64::MAX,
+            blocked: false,
+            looks: 0,
+            woken,
+            core,
+            inbound,
+        }
+    }
+
+    /// Drives the call to its end.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let wake_ms = self.drain();
+            if self.call.is_over() {
+                break;
+            }
+            let happened = self.next(wake_ms).await;
+            self.take(happened);
+        }
+        self.close();
+        if let Some(mut running) = self.running.take() {
+            // Off the client's way: its answer is complete.
+            let _ = tokio::time::timeout(DRAIN, running.drained()).await;
+        }
+    }
+
+    /// Carries out what the call wants, until it wants to wait.
+    pub(crate) fn drain(&mut self) -> Option<u64> {
+        loop {
+            match self.call.poll_output() {
+                Output::Effect(effect) => self.carry_out(effect),
+                Output::Settle => self.core.settle(&mut self.call, &self.notes),
+                Output::Admit => {
+                    self.core.admit(&mut self.call, &self.notes);
+                }
+                Output::Wake(at, why) => {
+                    self.note_why(why);
+                    return at;
+                }
+            }
+        }
+    }
+
+    /// Gives the call an input and carries out what it leads to.
+    pub(crate) fn feed(&mut self, input: Input) {
+        let now = self.core.clock.now();
+        self.call.handle(now, input);
+        self.drain();
+    }
+
+    pub(crate) fn feed_attempt(&mut self, id: AttemptId, input: AttemptInput) {
+        self.feed(Input::Attempt(id, input));
+    }
+
+    pub(crate) fn is_internal(&self) -> bool {
+        self.inbound.purpose == Purpose::Internal
+    }
+
+    /// R32: that a call waits is an entry, once for each reason in a row.
+    fn note_why(&mut self, why: Why) {
+        let before = std::mem::replace(&mut self.why, why);
+        let why = match why {
+            Why::Candidate(why) if before != Why::Candidate(why) => Waited::Candidate(why),
+            Why::LocalNetwork if before != Why::LocalNetwork => Waited::LocalNetwork,
+            Why::Candidate(_)
+            | Why::LocalNetwork
+            | Why::Clock(_)
+            | Why::Running
+            | Why::ClientBlocked
+            | Why::RetryPause
+            | Why::NamedWait
+            | Why::ContinueDelay
+            | Why::Lease
+            | Why::Admission
+            | Why::Over => return,
+        };
+        let session = Arc::clone(&self.notes.session);
+        let queue = Arc::clone(&self.notes.queue.id);
+        self.journal(What::Waited { session, queue, why });
+    }
+
+    pub(crate) fn journal(&self, what: What) {
+        self.core.note(Some(Arc::clone(&self.notes.call)), what);
+    }
+
+    /// Waits for the next thing to happen. What has been joined for the client goes out when the
+    /// upstream has nothing more at hand.
+    async fn next(&mut self, wake_ms: Option<u64>) -> Happened {
+        let beat_ms = self.next_beat_ms.filter(|_| !self.client.is_committed());
+        let rings = [wake_ms, beat_ms, self.patience_ms].into_iter().flatten().min();
+        self.timer.set(rings.map(|ms| self.core.clock.instant(ms)));
+        let Self { client, running, woken, timer, blocked, looks, gap_ms, .. } = self;
+        let Some((sender, out)) = client.way() else { return Happened::ClientGone };
+        let mut gone = pin!(sender.gone());
+        let mut ready = pin!(sender.ready());
+        let mut notified = pin!(woken.notified());
+        std::future::poll_fn(|cx| {
+            if gone.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Happened::ClientGone);
+            }
+            match running {
+                Some(_) if *blocked => {
+                    if ready.as_mut().poll(cx).is_ready() {
+                        return Poll::Ready(Happened::ClientReady);
+                    }
+                }
+                Some(running) => {
+                    if let Poll::Ready(step) = running.poll(cx) {
+                        return Poll::Ready(Happened::Step(step));
+                    }
+                }
+                None => {
+                    if notified.as_mut().poll(cx).is_ready() {
+                        return Poll::Ready(Happened::Woken);
+                    }
+                }
+            }
+            if out.is_some() {
+                if *looks < LOOKS_MAX && *gap_ms <= BURST_GAP_MS {
+                    *looks += 1;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                out.flush(sender);
+                if !sender.is_ready() {
+                    return Poll::Ready(Happened::ClientBlocked);
+                }
+            }
+            *looks = 0;
+            timer.poll(cx).map(|()| Happened::Tick)
+        })
+        .await
+    }
+
+    fn take(&mut self, happened: Happened) {
+        match happened {
+            Happened::Step(step) => self.step(step),
+            Happened::ClientGone => self.feed(Input::ClientGone),
+            Happened::ClientBlocked => {
+                self.blocked = true;
+                self.feed(Input::ClientBlocked);
+            }
+            Happened::ClientReady => {
+                self.blocked = false;
+                self.feed(Input::ClientReady);
+            }
+            Happened::Woken => self.feed(Input::Woken),
+            Happened::Tick => self.tick(),
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.core.clock.now();
+        if self.patience_ms.is_some_and(|at| now.mono_ms >= at) {
+            self.patience_ms = None;
+            self.out_of_patience();
+        }
+        if self.next_beat_ms.is_some_and(|at| now.mono_ms >= at) && !self.client.is_committed() {
+            self.beat(now);
+        }
+        self.feed(Input::Tick);
+    }
+
+    /// G2: from `keepalive_after` on the client hears that we are busy.
+    fn beat(&mut self, now: Now) {
+        if self.client.is_head_held() {
+            let headers = self.named_headers(None);
+            self.client.begin_stream(headers);
+        }
+        self.client.beat();
+        let every_ms = self.core.plan().config().keepalive_every_ms.max(1_000);
+        self.next_beat_ms = Some(now.mono_ms + every_ms);
+    }
+
+    /// The call is over, or this task is: everything is given back and written down, once.
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let now = self.core.clock.now();
+        if !self.call.is_over() {
+            self.call.abandon(now);
+        }
+        self.drain();
+        let route = self.served.map(|served| self.notes.route(served));
+        let row = CallRow {
+            call: Arc::clone(&open.call),
+            session: Arc::clone(&open.session),
+            queue: Arc::clone(&open.queue.id),
+            began_ms: open.began.wall_ms,
+            took_ms: now.mono_ms.saturating_sub(open.began.mono_ms),
+            attempts: self.notes.all().len() as u32,
+            route: route.clone(),
+            ending: self.ending,
+        };
+        self.core.write(vec![Record::Call(row)]);
+        self.core.close_call(Past {
+            open,
+            ended: now,
+            ending: self.ending,
+            told: self.told,
+            route,
+            attempts: self.notes.past(now),
+            trace: self.call.trace(),
+        });
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

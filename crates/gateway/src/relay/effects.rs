@@ -1,0 +1,206 @@
+//! What the engine says, carried out.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ekiden_engine::{
+    AttemptId, AttemptInput, Class, Effect, Failure, LastWord, Repair, Start, Why,
+};
+use ekiden_store::{Ending, Record, What};
+use http::HeaderMap;
+
+use crate::inbound::ToldBy;
+use crate::relay::attempt::{Running, Streamed};
+use crate::relay::driver::Driver;
+use crate::relay::last_word::{Last, last};
+use crate::relay::notes::Outcome;
+use crate::relay::outbound::{self, Terms};
+use crate::relay::start::{Named, name};
+use crate::upstream::{Sending, answer_headers};
+
+impl Driver {
+    pub(crate) fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start(start) => self.begin(start),
+            Effect::Resend(id) => self.resend(id),
+            Effect::Commit(id) => self.commit(id),
+            Effect::Deliver(id) => self.deliver(id),
+            Effect::Discard(id) => {
+                self.client.discard();
+                self.whole = None;
+                self.stop(id);
+            }
+            Effect::Cancel(id) => {
+                if let (Why::Clock(clock), Some(running)) = (self.why, &self.running) {
+                    let route = self.notes.route(running.candidate);
+                    self.journal(What::Stalled { route, clock });
+                }
+                self.stop(id);
+            }
+            Effect::Refuse(word) => self.refuse(word),
+        }
+    }
+
+    fn begin(&mut self, start: Start) {
+        let index = start.candidate as usize;
+        let queue = Arc::clone(&self.notes.queue);
+        let now = self.core.clock.now();
+        self.notes.begin(start.attempt, index, now);
+        self.patience_ms = None;
+        let _ = self.signatures.take();
+        let Some(candidate) = queue.candidates.get(index) else {
+            return self.never_sent(start.attempt);
+        };
+        let session = self.call.spec().session;
+        let own = self.core.issuers.own(session, &candidate.provider.settings.vendor);
+        let mend = self.mends.iter().find(|(of, _)| *of == index).map(|(_, mend)| mend);
+        let mend = mend.filter(|_| start.repair);
+        let terms = Terms { continues: start.continues, mend, own: &own };
+        let body = outbound::body(&self.inbound, candidate, &terms);
+        if let Some(mend) = mend {
+            self.core.counters.repaired.fetch_add(1, Ordering::Relaxed);
+            let param = mend.named.clone();
+            self.journal(What::Repaired { route: Arc::clone(&candidate.route), param });
+        }
+        if start.continues > 0 {
+            let route = Arc::clone(&candidate.route);
+            self.journal(What::Continued { route, times: start.continues });
+        }
+        let Some(request) = outbound::request(&self.inbound, candidate, &body) else {
+            return self.never_sent(start.attempt);
+        };
+        let sending = Sending::start(candidate.provider.lane.pooled(), request);
+        let facts = self.inbound.request.facts();
+        let streamed = if facts.stream { Streamed::Yes } else { Streamed::No };
+        let reads = (candidate.provider.dialect, facts.choices);
+        self.running = Some(Running::start(start.attempt, index, body, sending, streamed, reads));
+        self.core
+            .write(self.notes.begun_row(start.attempt).map(Record::Attempt).into_iter().collect());
+    }
+
+    fn never_sent(&mut self, id: AttemptId) {
+        let failure = Failure::upstream(Class::NotFound);
+        let failed = AttemptInput::Failed { failure, repair: Repair::Impossible };
+        self.call.handle(self.core.clock.now(), ekiden_engine::Input::Attempt(id, failed));
+    }
+
+    /// R48: once more on a connection that nobody has used.
+    fn resend(&mut self, id: AttemptId) {
+        self.core.counters.resent.fetch_add(1, Ordering::Relaxed);
+        let Some(running) = self.running.as_mut().filter(|running| running.id == id) else {
+            return;
+        };
+        let Some(candidate) = self.notes.queue.candidates.get(running.candidate) else { return };
+        if let Some(request) = outbound::request(&self.inbound, candidate, &running.sent) {
+            running.resend(Sending::start(candidate.provider.lane.fresh(), request));
+        }
+    }
+
+    fn commit(&mut self, id: AttemptId) {
+        let Some(note) = self.notes.note(id) else { return };
+        note.outcome = Outcome::Shown;
+        let index = note.candidate;
+        self.served = Some(index);
+        if !self.inbound.request.facts().stream {
+            return;
+        }
+        let upstream = self.running.as_ref().map(|running| answer_headers(&running.headers));
+        let mut headers = self.named_headers(Some(index));
+        headers.extend(upstream.unwrap_or_default());
+        self.client.begin_stream(headers);
+        self.client.commit();
+    }
+
+    fn deliver(&mut self, id: AttemptId) {
+        let Some(note) = self.notes.note(id) else { return };
+        note.outcome = Outcome::Delivered;
+        let index = note.candidate;
+        let truncated = self.running.as_ref().is_some_and(|running| {
+            running.reader().answer().finish == Some(ekiden_dialect::stream::Finish::Truncated)
+        });
+        self.ending = if truncated { Ending::Truncated } else { Ending::Whole };
+        self.remember_issuer(index);
+        match self.whole.take() {
+            None => self.client.finish(),
+            Some((status, body)) => {
+                let upstream =
+                    self.running.as_ref().map(|running| answer_headers(&running.headers));
+                let mut headers = self.named_headers(Some(index));
+                headers.extend(upstream.unwrap_or_default());
+                self.client.answer(status, headers, body);
+            }
+        }
+    }
+
+    /// G6: what this answer is signed with goes back to its maker alone.
+    fn remember_issuer(&mut self, index: usize) {
+        let signatures = self.signatures.take();
+        let Some(candidate) = self.notes.queue.candidates.get(index) else { return };
+        let vendor: Arc<str> = candidate.provider.settings.vendor.as_str().into();
+        let session = self.call.spec().session;
+        for signature in signatures {
+            self.core.issuers.made(session, &signature, &vendor);
+        }
+        if !self.is_internal() {
+            self.core.issuers.served(session, &vendor);
+        }
+    }
+
+    fn stop(&mut self, id: AttemptId) {
+        if self.running.as_ref().is_some_and(|running| running.id == id) {
+            self.running = None;
+            self.patience_ms = None;
+        }
+    }
+
+    fn refuse(&mut self, word: LastWord) {
+        self.running = None;
+        let dialect = self.inbound.dialect;
+        let Last { status, mut headers, body, event, told } =
+            last(dialect, word, &self.notes, &self.call.trace());
+        self.told = Some(told);
+        let broken = matches!(word, LastWord::Broken(..));
+        self.ending = if broken { Ending::Broken } else { Ending::Refused };
+        if broken && let Some(served) = self.served {
+            self.remember_issuer(served);
+        }
+        let (session, queue) = (Arc::clone(&self.notes.session), Arc::clone(&self.notes.queue.id));
+        self.journal(What::Refused { session, queue, told });
+        if self.client.is_head_held() {
+            headers.extend(self.named_headers(None));
+            return self.client.answer(status, headers, body);
+        }
+        let cut = self.inbound.client.told_by() == ToldBy::Cut && is_worth_another_try(word);
+        if cut { self.client.cut() } else { self.client.finish_with(event) }
+    }
+
+    /// G5.
+    pub(crate) fn named_headers(&self, by: Option<usize>) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(12);
+        let attempts = self.notes.all().len();
+        let by = by.and_then(|index| self.notes.queue.candidates.get(index));
+        let named = Named {
+            call: &self.notes.call,
+            queue: &self.notes.queue.id,
+            session: &self.notes.session,
+            by,
+            attempts,
+        };
+        name(&mut headers, &named);
+        headers
+    }
+}
+
+/// A cut makes a coding agent ask again; where that is of no use it is told why instead.
+const fn is_worth_another_try(word: LastWord) -> bool {
+    match word {
+        LastWord::Broken(..)
+        | LastWord::ComeBack(_)
+        | LastWord::LocalNetwork
+        | LastWord::Deadline => true,
+        LastWord::AsItCame(_)
+        | LastWord::Overflow(_)
+        | LastWord::DoNotRetry
+        | LastWord::EmptyQueue => false,
+    }
+}

@@ -1,0 +1,243 @@
+//! What a call without a whole answer is told (R15, R45).
+//!
+//! It refuses to show a candidate's own refusal of our key, or a name that is not the user's: of
+//! each candidate the route, the class and the time stand in the message, nothing of its text.
+
+use bytes::Bytes;
+use ekiden_classify::Sizes;
+use ekiden_dialect::Dialect;
+use ekiden_dialect::write::{
+    Fault, Reply, StreamFault, context_overflow, do_not_retry, error, error_event, retry_later,
+};
+use ekiden_engine::trace::Record;
+use ekiden_engine::{Class, LastWord, Reason, Trace};
+use ekiden_store::Told;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::relay::notes::{Heard, Note, Notes};
+use crate::upstream::error_headers;
+
+/// The longest `Retry-After`, in seconds (R5).
+const RETRY_AFTER_MAX_S: u64 = 60;
+
+/// An answer that ends the call.
+#[derive(Clone, Debug)]
+pub(crate) struct Last {
+    /// As a whole answer.
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// As an event of a stream that has begun.
+    pub(crate) event: Bytes,
+    pub(crate) told: Told,
+}
+
+/// Puts a last word into the asker's dialect.
+pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trace) -> Last {
+    let asked = notes.input_tokens;
+    match word {
+        LastWord::AsItCame(attempt) => {
+            match notes.get(attempt).and_then(|note| note.error.as_ref()) {
+                Some(heard) => as_it_came(dialect, heard),
+                None => {
+                    let class = notes.get(attempt).and_then(Note::class);
+                    let message = format!("{} {}", intro(notes), candidates(dialect, notes, trace));
+                    let (fault, stream) = match class {
+                        Some(Class::Timeout | Class::Stall) => {
+                            (Fault::Timeout, StreamFault::Broken)
+                        }
+                        _ => (Fault::BadGateway, StreamFault::Broken),
+                    };
+                    let reply = error(dialect, fault, &message, None);
+                    ours(reply, error_event(dialect, stream, &message, None), Told::AsItCame)
+                }
+            }
+        }
+        LastWord::Overflow(attempt) => {
+            let sizes = notes.get(attempt).map(|note| note.sizes).unwrap_or_default();
+            let (tokens, window) = overflow_sizes(sizes, asked, notes, attempt);
+            let fault = StreamFault::ContextOverflow { tokens, window };
+            let event = error_event(dialect, fault, "", None);
+            ours(context_overflow(dialect, tokens, window), event, Told::Overflow)
+        }
+        LastWord::ComeBack(ms) => {
+            let seconds = ms.div_ceil(1_000).clamp(1, RETRY_AFTER_MAX_S);
+            let message = format!(
+                "{} Try again in {seconds} s. {}",
+                intro(notes),
+                candidates(dialect, notes, trace)
+            );
+            let event = error_event(dialect, StreamFault::Overloaded, &message, None);
+            ours(retry_later(dialect, &message, seconds), event, Told::ComeBack(seconds))
+        }
+        LastWord::DoNotRetry => {
+            let message = format!(
+                "{} Nothing comes back by itself today. {}",
+                intro(notes),
+                candidates(dialect, notes, trace)
+            );
+            let event = error_event(dialect, StreamFault::Exhausted, &message, None);
+            ours(do_not_retry(dialect, &message), event, Told::DoNotRetry)
+        }
+        LastWord::EmptyQueue => {
+            let message = empty_queue(dialect, notes);
+            let event = error_event(dialect, StreamFault::Exhausted, &message, None);
+            ours(do_not_retry(dialect, &message), event, Told::EmptyQueue)
+        }
+        LastWord::LocalNetwork => {
+            let message = format!(
+                "This machine's own network is in trouble, so that no candidate of {} can be \
+                 reached. No candidate is blamed for it.",
+                queue_name(notes)
+            );
+            let event = error_event(dialect, StreamFault::Overloaded, &message, None);
+            let reply = error(dialect, Fault::Unavailable, &message, None);
+            ours(reply, event, Told::LocalNetwork)
+        }
+        LastWord::Deadline => {
+            let message = format!(
+                "The call's own time was up before a candidate had answered. {}",
+                candidates(dialect, notes, trace)
+            );
+            let event = error_event(dialect, StreamFault::Broken, &message, None);
+            ours(error(dialect, Fault::Timeout, &message, None), event, Told::Deadline)
+        }
+        LastWord::Broken(attempt, class) => {
+            let route = notes.get(attempt).map(|note| notes.route(note.candidate));
+            let message = format!(
+                "The answer broke off: {} ({}). What came before is not whole.",
+                route.as_deref().unwrap_or("?"),
+                class.name()
+            );
+            let event = error_event(dialect, StreamFault::Broken, &message, None);
+            ours(error(dialect, Fault::BadGateway, &message, None), event, Told::Broken(class))
+        }
+    }
+}
+
+/// Stable headers for the engine's last word in a reply.
+fn ours(reply: Reply, event: Bytes, told: Told) -> Last {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &reply.headers {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    Last { status: reply.status, headers, body: reply.body, event, told }
+}
+
+fn as_it_came(dialect: Dialect, heard: &Heard) -> Last {
+    // An error inside a 200 has no status of its own.
+    let status = if heard.status < 400 { 400 } else { heard.status };
+    let name: &[u8] = match dialect {
+        Dialect::OpenAiChat => b"",
+        Dialect::AnthropicMessages | Dialect::OpenAiResponses => b"event: error\n",
+    };
+    let mut event = Vec::with_capacity(heard.body.len() + 32);
+    event.extend_from_slice(name);
+    event.extend_from_slice(b"data: ");
+    // Line feeds outside strings are blanks to JSON, and inside strings there are none.
+    event.extend(
+        heard.body.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }),
+    );
+    event.extend_from_slice(b"\n\n");
+    let headers = error_headers(&heard.headers);
+    Last { status, headers, body: heard.body.clone(), event: event.into(), told: Told::AsItCame }
+}
+
+/// What the error names; else our estimate and the window that is known, as long as the two say
+/// together what is the case.
+fn overflow_sizes(
+    sizes: Sizes,
+    asked: u64,
+    notes: &Notes,
+    attempt: ekiden_engine::AttemptId,
+) -> (Option<u64>, Option<u64>) {
+    let candidate = notes.get(attempt).map(|note| note.candidate);
+    let known = candidate.and_then(|index| {
+        let queue = notes.queue.engine(notes.queue.candidates.get(index)?.provider.dialect);
+        queue.candidates.get(index)?.window.map(u64::from)
+    });
+    match (sizes.prompt_tokens, sizes.window_tokens.or(known)) {
+        (Some(tokens), window) => (Some(tokens), window),
+        // Clients size their compaction by these numbers: an estimate below the window would say
+        // that there is nothing to do.
+        (None, Some(window)) => (Some(asked.max(window + 1)), Some(window)),
+        (None, None) => (None, None),
+    }
+}
+
+fn queue_name(notes: &Notes) -> String {
+    format!("`{}`", notes.queue.id)
+}
+
+fn intro(notes: &Notes) -> String {
+    format!("No candidate of {} can answer now.", queue_name(notes))
+}
+
+fn empty_queue(dialect: Dialect, notes: &Notes) -> String {
+    let queue = queue_name(notes);
+    if notes.queue.candidates.is_empty() {
+        return format!(
+            "The queue {queue} has no candidates. Add some under `[queues.{}]`, `candidates = \
+             [\"provider/model\"]`, in the configuration file.",
+            notes.queue.id
+        );
+    }
+    let lacks: Vec<String> = notes
+        .queue
+        .candidates
+        .iter()
+        .map(|candidate| match candidate.lack(dialect) {
+            Some(lack) => format!("{} {lack}", candidate.route),
+            None => candidate.route.to_string(),
+        })
+        .collect();
+    format!("No candidate of {queue} can be asked: {}.", lacks.join("; "))
+}
+
+/// Each candidate with why it did not answer, in the order of the queue.
+fn candidates(dialect: Dialect, notes: &Notes, trace: &Trace) -> String {
+    let passed = trace.records.iter().rev().find_map(|record| match record {
+        Record::Admitted { passed, .. } => Some(passed.as_slice()),
+        Record::Fed { .. } => None,
+    });
+    let mut parts = Vec::new();
+    for (index, candidate) in notes.queue.candidates.iter().enumerate() {
+        let tried = notes.all().iter().rev().find(|note| note.candidate == index);
+        let reason = passed
+            .unwrap_or_default()
+            .iter()
+            .find(|passed| passed.candidate as usize == index)
+            .map(|passed| passed.reason);
+        let why = match (reason, tried.and_then(Note::class)) {
+            (Some(Reason::Missing), _) => {
+                candidate.lack(dialect).unwrap_or_else(|| "missing".to_owned())
+            }
+            (Some(Reason::Cooling(ms)), class) => {
+                let class = class.unwrap_or(Class::RateLimited).name();
+                format!("{class}, back in {} s", ms.div_ceil(1_000))
+            }
+            (_, Some(class)) => class.name().to_owned(),
+            (Some(reason), None) => passed_over(reason),
+            (None, None) => continue,
+        };
+        parts.push(format!("{}: {why}", candidate.route));
+    }
+    if parts.is_empty() { String::new() } else { format!("({})", parts.join("; ")) }
+}
+
+fn passed_over(reason: Reason) -> String {
+    match reason {
+        Reason::Tried => "tried".to_owned(),
+        Reason::Missing => "missing".to_owned(),
+        Reason::Quarantined(class) => format!("quarantined today, {}", class.name()),
+        Reason::ParoleRunning => "quarantined, another call is trying it".to_owned(),
+        Reason::Cooling(ms) => format!("cooling, back in {} s", ms.div_ceil(1_000)),
+        Reason::StandIn => "waits for a run of this session".to_owned(),
+        Reason::Probing => "another call is trying it".to_owned(),
+        Reason::Full => "all seats taken".to_owned(),
+        Reason::Resting(ms) => format!("resting, back in {} s", ms.div_ceil(1_000)),
+        Reason::WindowTooSmall => "its window is too small".to_owned(),
+    }
+}

@@ -1,0 +1,224 @@
+//! What a call remembers of its attempts: for its last word, for the ledger and for the journal.
+//!
+//! It refuses to keep an answer: of a failed attempt the error alone, bounded.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ekiden_classify::Sizes;
+use ekiden_engine::{AttemptId, Class, Now, Verdict};
+use ekiden_store::{AttemptRow, AttemptState, CallName, Evidence, Place, Tokens};
+use http::HeaderMap;
+use secrecy::ExposeSecret;
+
+use crate::calls::PastAttempt;
+use crate::core::{Ended, Witness};
+use crate::evidence::Judged;
+use crate::plan::QueueRuntime;
+
+/// Bytes of answers that are taken for one token where no usage is reported.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// All attempts of one call.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    pub(crate) call: CallName,
+    pub(crate) session: Arc<str>,
+    pub(crate) queue: Arc<QueueRuntime>,
+    /// Credentials of the client, which an upstream may repeat.
+    pub(crate) secrets: Vec<String>,
+    pub(crate) input_tokens: u64,
+    attempts: Vec<Note>,
+}
+
+/// One attempt.
+#[derive(Debug)]
+pub(crate) struct Note {
+    pub(crate) attempt: AttemptId,
+    pub(crate) candidate: usize,
+    pub(crate) began: Now,
+    pub(crate) status: Option<u16>,
+    /// Set when the engine has spoken, which is while the notes are read.
+    end: Cell<Option<End>>,
+    /// What the candidate said, if it answered with an error.
+    pub(crate) error: Option<Heard>,
+    pub(crate) evidence: Evidence,
+    pub(crate) sizes: Sizes,
+    pub(crate) usage: (Option<u64>, Option<u64>),
+    /// Bytes of content that came.
+    pub(crate) content_bytes: u64,
+    pub(crate) outcome: Outcome,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: Now,
+    class: Option<Class>,
+}
+
+/// How far an attempt came with the client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// Nothing of it was let through.
+    Held,
+    /// Some of it was.
+    Shown,
+    /// All of it was.
+    Delivered,
+}
+
+/// An error as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Notes {
+    pub(crate) const fn new(
+        call: CallName,
+        session: Arc<str>,
+        queue: Arc<QueueRuntime>,
+        secrets: Vec<String>,
+        input_tokens: u64,
+    ) -> Self {
+        Self { call, session, queue, secrets, input_tokens, attempts: Vec::new() }
+    }
+
+    pub(crate) fn begin(&mut self, attempt: AttemptId, candidate: usize, now: Now) {
+        self.attempts.push(Note {
+            attempt,
+            candidate,
+            began: now,
+            status: None,
+            end: Cell::new(None),
+            error: None,
+            evidence: Evidence::default(),
+            sizes: Sizes::default(),
+            usage: (None, None),
+            content_bytes: 0,
+            outcome: Outcome::Held,
+        });
+    }
+
+    pub(crate) fn get(&self, attempt: AttemptId) -> Option<&Note> {
+        self.attempts.iter().rev().find(|note| note.attempt == attempt)
+    }
+
+    pub(crate) fn note(&mut self, attempt: AttemptId) -> Option<&mut Note> {
+        self.attempts.iter_mut().rev().find(|note| note.attempt == attempt)
+    }
+
+    pub(crate) fn all(&self) -> &[Note] {
+        &self.attempts
+    }
+
+    /// The attempt failed like this.
+    pub(crate) fn failed(&mut self, attempt: AttemptId, judged: &Judged) {
+        let Some(at) = self.attempts.iter().rposition(|note| note.attempt == attempt) else {
+            return;
+        };
+        let candidate = self.attempts[at].candidate;
+        let key = self.queue.candidates.get(candidate);
+        let key = key.and_then(|candidate| candidate.provider.settings.key.as_ref());
+        let mut known: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
+        known.extend(key.map(|key| key.expose_secret()));
+        let note = &mut self.attempts[at];
+        note.sizes = judged.sizes;
+        note.evidence = Evidence::kept(
+            judged.failure.class,
+            note.status,
+            judged.code.as_deref(),
+            judged.param.as_deref(),
+            &judged.message,
+            &known,
+        );
+    }
+
+    /// The public id of a candidate's route.
+    pub(crate) fn route(&self, candidate: usize) -> Arc<str> {
+        let found = self.queue.candidates.get(candidate);
+        found.map_or_else(|| "?".into(), |candidate| Arc::clone(&candidate.route))
+    }
+
+    pub(crate) fn begun_row(&self, attempt: AttemptId) -> Option<AttemptRow> {
+        let note = self.get(attempt)?;
+        Some(AttemptRow { wasted: false, ..self.row_of(note, AttemptState::Sent) })
+    }
+
+    /// The attempts as the ring of past calls keeps them.
+    pub(crate) fn past(&self, now: Now) -> Vec<PastAttempt> {
+        let past = |note: &Note| PastAttempt {
+            attempt: note.attempt,
+            route: self.route(note.candidate),
+            began: note.began,
+            took_ms: took_ms(note, now),
+            class: note.class(),
+            evidence: note.evidence.clone(),
+        };
+        self.attempts.iter().map(past).collect()
+    }
+
+    fn row_of(&self, note: &Note, state: AttemptState) -> AttemptRow {
+        let reported = |tokens: Option<u64>| tokens.map(Tokens::Reported);
+        let estimated = || match note.content_bytes {
+            0 => Tokens::Unknown,
+            bytes => Tokens::Estimated(bytes.div_ceil(BYTES_PER_TOKEN)),
+        };
+        AttemptRow {
+            call: Arc::clone(&self.call),
+            attempt: note.attempt.0,
+            place: Place {
+                session: Arc::clone(&self.session),
+                queue: Arc::clone(&self.queue.id),
+                route: self.route(note.candidate),
+            },
+            began_ms: note.began.wall_ms,
+            took_ms: took_ms(note, note.began),
+            state,
+            class: note.class(),
+            status: note.status,
+            input: reported(note.usage.0).unwrap_or(Tokens::Estimated(self.input_tokens)),
+            output: reported(note.usage.1).unwrap_or_else(estimated),
+            wasted: note.outcome == Outcome::Held,
+        }
+    }
+}
+
+impl Witness for Notes {
+    fn evidence(&self, attempt: AttemptId) -> Evidence {
+        self.get(attempt).map(|note| note.evidence.clone()).unwrap_or_default()
+    }
+
+    fn row(&self, ended: &Ended) -> Option<AttemptRow> {
+        let note = self.get(ended.attempt)?;
+        note.end.set(Some(End { at: ended.at, class: ended.class }));
+        let state = match ended.verdict {
+            Verdict::Whole | Verdict::Truncated => AttemptState::Complete,
+            Verdict::Spared if note.outcome == Outcome::Delivered => AttemptState::Complete,
+            Verdict::Spared | Verdict::Cooled { .. } | Verdict::Quarantined { .. } => {
+                AttemptState::Unknown
+            }
+        };
+        Some(self.row_of(note, state))
+    }
+
+    fn last_class(&self) -> Option<Class> {
+        // The newest note is that of the attempt that failed: the next one is not begun yet.
+        self.attempts.last().and_then(Note::class)
+    }
+}
+
+impl Note {
+    /// What went wrong, once that is known.
+    pub(crate) fn class(&self) -> Option<Class> {
+        self.end.get().and_then(|end| end.class)
+    }
+}
+
+fn took_ms(note: &Note, now: Now) -> u64 {
+    note.end.get().map_or(now, |end| end.at).mono_ms.saturating_sub(note.began.mono_ms)
+}

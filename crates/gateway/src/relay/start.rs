@@ -1,0 +1,88 @@
+//! A call's beginning: what the engine is told of it, and the headers that name it.
+
+use std::sync::Arc;
+
+use ekiden_dialect::Dialect;
+use ekiden_dialect::write::{Fault, error};
+use ekiden_engine::{CallId, CallSpec, Delivery, History, Seating};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+
+use crate::body::Body;
+use crate::core::Core;
+use crate::inbound::{Inbound, SessionKind};
+use crate::plan::CandidateRuntime;
+
+/// What the engine is told of a call.
+pub(crate) fn spec(core: &Core, inbound: &Inbound, id: CallId, seed: u64) -> CallSpec {
+    let facts = inbound.request.facts();
+    let deadlines = [inbound.deadline_ms, inbound.queue.deadline_ms];
+    CallSpec {
+        id,
+        queue: Arc::clone(inbound.queue.engine(inbound.dialect)),
+        session: core.names.session(&inbound.session.key),
+        seating: match inbound.session.kind {
+            SessionKind::Named => Seating::Session,
+            SessionKind::Fingerprint | SessionKind::Background => Seating::Call,
+        },
+        purpose: inbound.purpose,
+        delivery: if facts.stream { Delivery::Stream } else { Delivery::Whole },
+        history: if facts.under_way { History::Ongoing } else { History::Fresh },
+        input_tokens: u32::try_from(facts.input_tokens).unwrap_or(u32::MAX),
+        deadline_ms: deadlines.into_iter().flatten().min(),
+        seed,
+    }
+}
+
+/// Credentials of the client, which must not be kept even if an upstream repeats them.
+pub(crate) fn secrets(headers: &HeaderMap) -> Vec<String> {
+    let names = [AUTHORIZATION.as_str(), "x-api-key", "api-key", "x-goog-api-key"];
+    names
+        .into_iter()
+        .filter_map(|name| headers.get(name)?.to_str().ok())
+        .map(|value| value.trim_start_matches("Bearer ").trim().to_owned())
+        .filter(|value| value.len() >= 8)
+        .collect()
+}
+
+/// Names of an answer (G5).
+#[derive(Debug)]
+pub(crate) struct Named<'a> {
+    pub(crate) call: &'a str,
+    pub(crate) queue: &'a str,
+    pub(crate) session: &'a str,
+    /// Whose answer it is, once that is known.
+    pub(crate) by: Option<&'a CandidateRuntime>,
+    /// Attempts so far.
+    pub(crate) attempts: usize,
+}
+
+/// Puts an answer's names into its headers.
+pub(crate) fn name(headers: &mut HeaderMap, named: &Named<'_>) {
+    let mut put = |name: &'static str, value: &str| {
+        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    };
+    put("x-ekiden-call", named.call);
+    put("x-ekiden-queue", named.queue);
+    if !named.session.is_empty() {
+        put("x-ekiden-session", named.session);
+    }
+    if let Some(candidate) = named.by {
+        put("x-ekiden-candidate", &candidate.route);
+    }
+    if named.attempts > 0 {
+        put("x-ekiden-attempts", &named.attempts.to_string());
+    }
+}
+
+/// The call's task is gone without a word, which is a fault of ours.
+pub(crate) fn lost(dialect: Dialect) -> Response<Body> {
+    let reply = error(dialect, Fault::Internal, "The call was lost inside the gateway.", None);
+    let mut response = Response::new(Body::whole(reply.body));
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}

@@ -1,0 +1,164 @@
+//! What went wrong with a connection, told from the client's errors by type, and by words only
+//! where the library tells no more.
+
+use std::error::Error;
+use std::io;
+
+use ekiden_classify::TransportKind;
+
+use super::coding::DecodeFault;
+use super::connect::ConnectFault;
+
+/// Why there is no answer, or no whole one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fault {
+    /// What is known without reading text.
+    pub(crate) kind: Option<TransportKind>,
+    /// The error with its causes; no request is in it.
+    pub(crate) text: String,
+    /// Where it struck.
+    pub(crate) at: At,
+}
+
+/// Where a fault struck.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum At {
+    /// Before a connection stood.
+    Connect,
+    /// At the proxy, before a connection stood.
+    Proxy,
+    /// Between connection and head.
+    Request,
+    /// A reused connection died before any byte of an answer, or the protocol refused (R48).
+    Unserved,
+    /// Inside the body.
+    Body,
+}
+
+/// Before the head of an answer. `reused`: the connection had carried a request before.
+pub(crate) fn request_fault(
+    error: &hyper_util::client::legacy::Error,
+    reused: Option<bool>,
+) -> Fault {
+    let text = chain(error);
+    if let Some(connect) = find::<ConnectFault>(error) {
+        return Fault { kind: connect_kind(connect), text, at: connect_at(connect) };
+    }
+    if error.is_connect()
+        && find::<io::Error>(error).is_none()
+        && find::<hyper::Error>(error).is_none()
+    {
+        // The pool gave the connection up before it was used.
+        return Fault { kind: None, text, at: At::Unserved };
+    }
+    let parse = find::<hyper::Error>(error).is_some_and(hyper::Error::is_parse);
+    let died = reused == Some(true) && !parse;
+    let at = if died || refused_by_protocol(&text) { At::Unserved } else { At::Request };
+    let kind = if parse { Some(TransportKind::MalformedChunk) } else { kind_of(error) };
+    Fault { kind, text, at }
+}
+
+/// Inside the body of an answer.
+pub(crate) fn body_fault(error: &hyper::Error) -> Fault {
+    let kind = if error.is_parse() {
+        Some(TransportKind::MalformedChunk)
+    } else if error.is_incomplete_message() {
+        Some(TransportKind::Eof)
+    } else {
+        kind_of(error)
+    };
+    Fault { kind, text: chain(error), at: At::Body }
+}
+
+impl From<DecodeFault> for Fault {
+    fn from(fault: DecodeFault) -> Self {
+        let kind = Some(TransportKind::MalformedChunk);
+        Self { kind, text: fault.to_string(), at: At::Body }
+    }
+}
+
+const fn connect_at(fault: &ConnectFault) -> At {
+    match fault {
+        ConnectFault::Proxy(_) => At::Proxy,
+        ConnectFault::Dns(_)
+        | ConnectFault::Guarded
+        | ConnectFault::Tcp(_)
+        | ConnectFault::Tls(_)
+        | ConnectFault::Trust(_) => At::Connect,
+    }
+}
+
+fn connect_kind(fault: &ConnectFault) -> Option<TransportKind> {
+    match fault {
+        ConnectFault::Dns(_) => Some(TransportKind::Dns),
+        ConnectFault::Tcp(error) => io_kind(error),
+        ConnectFault::Tls(error) => match io_kind(error) {
+            Some(kind @ (TransportKind::Reset | TransportKind::Eof)) => Some(kind),
+            _ => Some(TransportKind::Tls),
+        },
+        ConnectFault::Trust(_) => Some(TransportKind::Tls),
+        ConnectFault::Guarded | ConnectFault::Proxy(_) => None,
+    }
+}
+
+fn kind_of(error: &(dyn Error + 'static)) -> Option<TransportKind> {
+    if let Some(kind) = find::<io::Error>(error).and_then(io_kind) {
+        return Some(kind);
+    }
+    let hyper = find::<hyper::Error>(error)?;
+    let cut = hyper.is_incomplete_message() || hyper.is_canceled() || hyper.is_closed();
+    cut.then_some(TransportKind::Eof)
+}
+
+fn io_kind(error: &io::Error) -> Option<TransportKind> {
+    Some(match error.kind() {
+        io::ErrorKind::ConnectionRefused => TransportKind::Refused,
+        io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable
+        | io::ErrorKind::NetworkDown
+        | io::ErrorKind::AddrNotAvailable => TransportKind::Unreachable,
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::NotConnected => TransportKind::Reset,
+        io::ErrorKind::TimedOut => TransportKind::Timeout,
+        io::ErrorKind::UnexpectedEof => TransportKind::Eof,
+        _ => return None,
+    })
+}
+
+/// HTTP/2 says in two ways that it has not begun to serve a request; the client's library tells
+/// neither by type.
+fn refused_by_protocol(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let goaway = text.contains("go away") || text.contains("goaway");
+    text.contains("refused stream")
+        || text.contains("refused_stream")
+        || (goaway && text.contains("not a result of an error"))
+}
+
+fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    let mut cause = Some(error);
+    while let Some(at) = cause {
+        if let Some(found) = at.downcast_ref::<E>() {
+            return Some(found);
+        }
+        cause = at.source();
+    }
+    None
+}
+
+/// The error with its causes. Causes that repeat what stands before them are left out.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(at) = cause {
+        let said = at.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = at.source();
+    }
+    text
+}

@@ -1,0 +1,131 @@
+//! Which headers go out, and which come back (G5, G14).
+//!
+//! It refuses everything that is not on a list: a client's key, cookies and session ids never reach
+//! a provider, and a provider's limits and cookies never reach a client.
+
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::ExposeSecret;
+
+use ekiden_config::{Profile, Provider};
+use ekiden_dialect::Dialect;
+
+/// Names this process to itself, so that a request that comes back is known (R6).
+pub(crate) const HOP: HeaderName = HeaderName::from_static("x-ekiden-hop");
+
+/// Anthropic's API version where the client names none.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// Headers of a client that go to the dialect's own vendor.
+const TO_VENDOR: [&str; 5] = [
+    "user-agent",
+    "anthropic-beta",
+    "openai-beta",
+    "x-app",
+    "anthropic-dangerous-direct-browser-access",
+];
+
+/// Headers of an answer that go on to the client.
+const TO_CLIENT: [&str; 4] = ["content-type", "request-id", "x-request-id", "openai-processing-ms"];
+
+/// Those of an error that goes on as it came.
+const OF_ERRORS: [&str; 2] = ["retry-after", "x-should-retry"];
+
+/// The headers of every request to one provider.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestHeaders {
+    fixed: HeaderMap,
+    dialect: Dialect,
+    profile: Profile,
+}
+
+impl RequestHeaders {
+    pub(crate) fn new(provider: &Provider, dialect: Dialect, instance: &str) -> Self {
+        let mut fixed = HeaderMap::new();
+        fixed.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        fixed.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        fixed.insert(
+            USER_AGENT,
+            HeaderValue::from_static(concat!("ekiden/", env!("CARGO_PKG_VERSION"))),
+        );
+        if let Ok(instance) = HeaderValue::from_str(instance) {
+            fixed.insert(HOP, instance);
+        }
+        if let Some(key) = &provider.key {
+            let (name, value) = match dialect {
+                Dialect::AnthropicMessages => {
+                    (HeaderName::from_static("x-api-key"), key.expose_secret().to_owned())
+                }
+                Dialect::OpenAiChat | Dialect::OpenAiResponses => {
+                    (AUTHORIZATION, format!("Bearer {}", key.expose_secret()))
+                }
+            };
+            insert_secret(&mut fixed, name, &value);
+        }
+        if dialect == Dialect::AnthropicMessages {
+            let name = HeaderName::from_static("anthropic-version");
+            fixed.insert(name, HeaderValue::from_static(ANTHROPIC_VERSION));
+        }
+        for (name, value) in &provider.headers {
+            if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
+                insert_secret(&mut fixed, name, value.expose_secret());
+            }
+        }
+        Self { fixed, dialect, profile: provider.profile }
+    }
+
+    /// For one request: what the provider always gets, and what of the client's may go on.
+    pub(crate) fn request(&self, client: &HeaderMap, accept: &'static str) -> HeaderMap {
+        let mut headers = self.fixed.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        // Gateways before us stay named: a loop may lead through several (R6).
+        for hop in client.get_all(&HOP) {
+            headers.append(HOP, hop.clone());
+        }
+        if self.profile == Profile::Native {
+            for name in TO_VENDOR {
+                if let Some(value) = client.get(name) {
+                    headers.insert(HeaderName::from_static(name), value.clone());
+                }
+            }
+        }
+        if self.dialect == Dialect::AnthropicMessages
+            && let Some(version) = client.get("anthropic-version")
+        {
+            headers.insert(HeaderName::from_static("anthropic-version"), version.clone());
+        }
+        headers
+    }
+
+    /// Whether the client's query goes on.
+    pub(crate) fn keeps_query(&self) -> bool {
+        self.profile == Profile::Native && self.dialect == Dialect::AnthropicMessages
+    }
+}
+
+fn insert_secret(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(mut value) = HeaderValue::from_str(value) {
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+}
+
+/// What of an answer's headers goes on to the client.
+pub(crate) fn answer_headers(upstream: &HeaderMap) -> HeaderMap {
+    picked(upstream, TO_CLIENT.into_iter())
+}
+
+/// The same for an error that goes on as it came.
+pub(crate) fn error_headers(upstream: &HeaderMap) -> HeaderMap {
+    picked(upstream, TO_CLIENT.into_iter().chain(OF_ERRORS))
+}
+
+fn picked(upstream: &HeaderMap, names: impl Iterator<Item = &'static str>) -> HeaderMap {
+    let mut out = HeaderMap::new();
+    for name in names {
+        if let Some(value) = upstream.get(name) {
+            out.insert(HeaderName::from_static(name), value.clone());
+        }
+    }
+    out
+}
