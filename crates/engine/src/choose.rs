@@ -265,10 +265,10 @@ fn next_moment(state: &CandidateView, _: Past) -> Option<Moment> {
     }
 }
 
-/// When a quarantined candidate may run because all are quarantined.
+/// When a candidate may run of itself, or because all are quarantined.
 fn last_moment(state: &CandidateView, past: Past) -> Option<Moment> {
-    state.quarantine.filter(|_| past == Past::Untried)?;
-    shared_moment(state)
+    let out = state.quarantine.filter(|_| past == Past::Untried);
+    out.and_then(|_| shared_moment(state)).or_else(|| next_moment(state, past))
 }
 
 fn shared_moment(state: &CandidateView) -> Option<Moment> {

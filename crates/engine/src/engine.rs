@@ -426,12 +426,9 @@ impl CandidateView {
 }
 
 fn quarantine_view(now: Now, policy: &Policy, out: &Quarantined, call: CallId) -> QuarantineView {
-    let parole = match (out.facts.parole_ms, out.trial) {
+    let parole = match (out.parole, out.trial) {
         (_, Some(other)) if other != call => ParoleView::Running,
-        (Some(at), _) if policy.parole_after_ms > 0 => {
-            // A clock that was set back does not prolong it.
-            ParoleView::In(at.saturating_sub(now.wall_ms).min(policy.parole_max_ms))
-        }
+        (Some(due), _) if policy.parole_after_ms > 0 => ParoleView::In(now.until(due)),
         (Some(_) | None, _) => ParoleView::Never,
     };
     let ends_ms = out.facts.until_ms.map(|at| at.saturating_sub(now.wall_ms));

@@ -223,7 +223,7 @@ impl Engine {
             parole_ms,
             paroles,
         };
-        session.quarantined.insert(key, Quarantined { facts, trial: None });
+        session.quarantined.insert(key, Quarantined::new(now, facts));
         facts
     }
 
@@ -392,7 +392,7 @@ impl Engine {
     pub fn recall(&mut self, now: Now, fact: &Fact) {
         match *fact {
             Fact::Quarantined { place, quarantine, .. } if quarantine.day == self.day.number => {
-                let out = Quarantined { facts: quarantine, trial: None };
+                let out = Quarantined::new(now, quarantine);
                 let session = self.write_session(now, place.session);
                 session.quarantined.insert((place.queue, place.route), out);
             }

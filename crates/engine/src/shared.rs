@@ -76,6 +76,8 @@ pub(crate) struct Session {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quarantined {
     pub(crate) facts: Quarantine,
+    /// When its parole is due, on both clocks: one that is set back does not prolong it.
+    pub(crate) parole: Option<Now>,
     pub(crate) trial: Option<CallId>,
 }
 
@@ -149,6 +151,15 @@ impl Route {
         let fresh = |at: Now| now.mono_ms < at.mono_ms.saturating_add(memory_ms);
         self.budget < BUDGET_RETRY
             || self.judged.iter().any(|(other, at)| *other != session && fresh(*at))
+    }
+}
+
+impl Quarantined {
+    /// As recorded now, or taken up again after a restart.
+    pub(crate) fn new(now: Now, facts: Quarantine) -> Self {
+        let span = |at: u64| at.saturating_sub(now.wall_ms.max(facts.since_ms));
+        let parole = facts.parole_ms.map(|at| now.after(span(at)));
+        Self { facts, parole, trial: None }
     }
 }
 
