@@ -1,0 +1,713 @@
+//! What an attempt leads to (R7, R8, R10 to R13, R17, R18, R21, R23, R47, R48).
+
+use ekiden_engine::{
+    AttemptId, AttemptInput, Beat, CallId, Class, Clock, Clocks, CommitOn, Delivery, Effect,
+    Failure, Finish, Holder, Input, LastWord, Mode, Now, OnOverflow, Policy, Purpose, Quarantine,
+    Reach, Repair, RouteId, Start, Terminal, Then, ToolCall, Verdict, Wait, Why,
+};
+
+use super::choice::{Mark, writes_to};
+use super::ledger::Lone;
+use super::{Again, Phase, Reference, Runner, Said};
+
+/// A running attempt.
+#[derive(Clone, Debug)]
+pub(crate) struct Try {
+    pub(crate) id: AttemptId,
+    candidate: usize,
+    mode: Mode,
+    began: Now,
+    admitted: Now,
+    clocks: Clocks,
+    seat: Option<Holder>,
+    share_until_ms: Option<u64>,
+    sent_ms: Option<u64>,
+    head: bool,
+    byte_ms: Option<u64>,
+    progress_ms: Option<u64>,
+    pub(crate) output: bool,
+    pub(crate) committed: bool,
+    held: u64,
+    resent: bool,
+    blocked_since_ms: Option<u64>,
+    blocked_ms: u64,
+}
+
+impl Try {
+    pub(crate) fn new(
+        now: Now,
+        runner: &Runner,
+        start: Start,
+        seat: Option<Holder>,
+        share_until_ms: Option<u64>,
+    ) -> Self {
+        let candidate = runner.spec.queue.candidates[start.candidate as usize];
+        let mut clocks = candidate.clocks;
+        if start.mode == Mode::Parole {
+            let most = runner.spec.queue.policy.parole_idle_ms;
+            clocks.first_byte_ms = 0;
+            clocks.idle_ms = if clocks.idle_ms == 0 { most } else { clocks.idle_ms.min(most) };
+        }
+        if runner.spec.delivery == Delivery::Whole {
+            clocks.headers_ms = 0;
+            clocks.first_byte_ms = 0;
+            clocks.idle_ms = 0;
+            clocks.progress_ms = 0;
+            clocks.first_output_ms = 0;
+        }
+        Self {
+            id: start.attempt,
+            candidate: start.candidate as usize,
+            mode: start.mode,
+            began: now,
+            admitted: now,
+            clocks,
+            seat,
+            share_until_ms,
+            sent_ms: None,
+            head: false,
+            byte_ms: None,
+            progress_ms: None,
+            output: false,
+            committed: false,
+            held: 0,
+            resent: false,
+            blocked_since_ms: None,
+            blocked_ms: 0,
+        }
+    }
+
+    /// R11: which clock has run out.
+    fn run_out(&self, now: Now) -> Option<Clock> {
+        if self.blocked_since_ms.is_some() {
+            return None;
+        }
+        let mut clocks = Vec::new();
+        let mut clock = |ms: u64, since: u64, clock: Clock| {
+            if ms > 0 {
+                clocks.push((since.saturating_add(ms), clock));
+            }
+        };
+        if let Some(sent) = self.sent_ms {
+            if !self.head {
+                clock(self.clocks.headers_ms, sent, Clock::Headers);
+            }
+            match self.byte_ms {
+                Some(last) => {
+                    clock(self.clocks.idle_ms, last, Clock::Idle);
+                    let progress = self.progress_ms.unwrap_or(sent);
+                    clock(self.clocks.progress_ms, progress, Clock::Progress);
+                }
+                None if self.clocks.first_byte_ms > 0 => {
+                    clock(self.clocks.first_byte_ms, sent, Clock::Idle);
+                }
+                None => clock(self.clocks.idle_ms, sent, Clock::Idle),
+            }
+        } else {
+            clock(self.clocks.connect_ms, self.began.mono_ms, Clock::Connect);
+        }
+        if !self.output {
+            let since = self.began.mono_ms + self.blocked_ms;
+            clock(self.clocks.first_output_ms, since, Clock::FirstOutput);
+        }
+        clocks.extend(self.share_until_ms.map(|until| (until, Clock::Share)));
+        clocks.sort_by_key(|(at, _)| *at);
+        clocks.into_iter().next().filter(|(at, _)| *at <= now.mono_ms).map(|(_, clock)| clock)
+    }
+}
+
+/// What follows from a failure: spec section 3.
+fn table(policy: &Policy, failure: &Failure, now: Now) -> (Option<(u64, Why)>, Verdict, Then) {
+    let named = match failure.wait {
+        Wait::Unnamed => None,
+        Wait::Ms(ms) => Some(ms),
+        Wait::At(at) => Some(at.saturating_sub(now.wall_ms)),
+    };
+    // R23: a short wait is waited for; a long one is no time for a retry.
+    let waits = |otherwise: Option<(u64, Why)>| match named {
+        None => otherwise,
+        Some(ms) => (ms <= policy.inline_wait_ms).then_some((ms, Why::NamedWait)),
+    };
+    let cools = |ms: u64| Verdict::Cooled { ms: ms.max(1).min(policy.cooldown_max_ms) };
+    let day = Verdict::Quarantined { until_ms: None };
+    let at_once = Some((0, Why::RetryPause));
+    let transient = match named {
+        Some(ms) if policy.cooldown_ms > 0 => cools(ms),
+        Some(_) | None => day,
+    };
+    match failure.class {
+        Class::RateLimited if policy.cooldown_ms == 0 => (waits(at_once), day, Then::FailOver),
+        Class::RateLimited => {
+            (waits(at_once), cools(named.unwrap_or(policy.cooldown_ms)), Then::FailOver)
+        }
+        Class::Overloaded | Class::ServerError => {
+            (waits(Some((policy.retry_pause_ms, Why::RetryPause))), transient, Then::FailOver)
+        }
+        Class::Timeout
+        | Class::TransportRemote
+        | Class::EmptyResponse
+        | Class::Aborted
+        | Class::Truncated => (waits(at_once), transient, Then::FailOver),
+        Class::Stall => (None, day, Then::FailOver),
+        Class::QuotaExhausted => {
+            let until_ms = named.map(|ms| now.wall_ms.saturating_add(ms));
+            (at_once, Verdict::Quarantined { until_ms }, Then::FailOver)
+        }
+        Class::Auth | Class::NotFound => (at_once, day, Then::FailOver),
+        Class::InvalidRequest => match failure.reach {
+            Reach::Universal => (None, Verdict::Spared, Then::Tell),
+            Reach::ModelSpecific => (None, Verdict::Spared, Then::FailOverRefused),
+        },
+        Class::ContentFilter if policy.failover_on_filter.is_on() => {
+            (None, Verdict::Spared, Then::FailOverRefused)
+        }
+        Class::ContentFilter => (None, Verdict::Spared, Then::Tell),
+        Class::ContextOverflow => match policy.overflow {
+            OnOverflow::Tell => (None, Verdict::Spared, Then::TellOverflow),
+            OnOverflow::Larger => (None, Verdict::Spared, Then::FailOverLarger),
+        },
+        Class::LocalNetwork => (None, Verdict::Spared, Then::WaitForNetwork),
+    }
+}
+
+/// The product's jitter: a quarter up or down, from the call's seed.
+fn jittered(seed: u64, attempt: u32, span: u64) -> u64 {
+    if span < 2 {
+        return span;
+    }
+    let step = u64::from(attempt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    span - span / 4 + crate::rng::Rng::new(seed ^ step).next() % (span / 2)
+}
+
+impl Reference {
+    /// A call is fed and driven until it is quiet.
+    pub fn feed(&mut self, now: Now, id: CallId, input: Input) -> Vec<Said> {
+        let Some(mut runner) = self.runners.remove(&id) else { return Vec::new() };
+        let asks = match input {
+            Input::Attempt(attempt, what) => {
+                let own = matches!(&runner.phase, Phase::Running(run) if run.id == attempt);
+                own && self.happens(now, &mut runner, what)
+            }
+            Input::ClientBlocked => {
+                if let Phase::Running(run) = &mut runner.phase {
+                    run.blocked_since_ms.get_or_insert(now.mono_ms);
+                }
+                false
+            }
+            Input::ClientReady => {
+                if let Phase::Running(run) = &mut runner.phase
+                    && let Some(since) = run.blocked_since_ms.take()
+                {
+                    run.blocked_ms += now.mono_ms - since;
+                    run.byte_ms = Some(now.mono_ms);
+                    run.progress_ms = Some(now.mono_ms);
+                }
+                false
+            }
+            Input::ClientGone => self.gone(now, &mut runner),
+            Input::Woken => matches!(runner.phase, Phase::Waiting { .. } | Phase::Asked { .. }),
+            Input::Tick => self.tick(now, &mut runner),
+        };
+        self.settle_down(now, id, runner, asks)
+    }
+
+    fn gone(&mut self, now: Now, runner: &mut Runner) -> bool {
+        if let Some(run) = take(runner) {
+            self.effect(Effect::Cancel(run.id));
+            self.ends(now, runner, &run, Verdict::Spared, None, false);
+        }
+        runner.phase = Phase::Over;
+        false
+    }
+
+    fn tick(&mut self, now: Now, runner: &mut Runner) -> bool {
+        let began = runner.began.map_or(0, |began| began.mono_ms);
+        let deadline = runner.spec.deadline_ms.map(|ms| began.saturating_add(ms));
+        if deadline.is_some_and(|at| at <= now.mono_ms) {
+            let mut word = LastWord::Deadline;
+            if let Some(run) = take(runner) {
+                self.effect(Effect::Cancel(run.id));
+                if run.committed {
+                    word = LastWord::Broken(run.id, Class::Timeout);
+                } else {
+                    self.effect(Effect::Discard(run.id));
+                }
+                self.ends(now, runner, &run, Verdict::Spared, None, false);
+            }
+            return self.refuse(runner, word);
+        }
+        match &runner.phase {
+            Phase::Pausing(until_ms, _)
+            | Phase::Waiting { until_ms, .. }
+            | Phase::Asked { until_ms, .. } => *until_ms <= now.mono_ms,
+            Phase::Choosing | Phase::Again(_) | Phase::Over => false,
+            Phase::Running(run) => {
+                let stall_ms = runner.spec.queue.policy.client_stall_ms;
+                if run.blocked_since_ms.is_some_and(|since| since + stall_ms <= now.mono_ms) {
+                    return self.gone(now, runner);
+                }
+                match run.run_out(now) {
+                    None => false,
+                    Some(clock) => self.clock_ran_out(now, runner, clock),
+                }
+            }
+        }
+    }
+
+    fn clock_ran_out(&mut self, now: Now, runner: &mut Runner, clock: Clock) -> bool {
+        let Some(run) = take(runner) else { return false };
+        self.effect(Effect::Cancel(run.id));
+        match clock {
+            // R11: a deadline blames nobody.
+            Clock::Share => {
+                self.effect(Effect::Discard(run.id));
+                self.ends(now, runner, &run, Verdict::Spared, Some(Class::Timeout), false);
+                let again = again(&run, Class::Timeout, Verdict::Spared, Then::FailOver);
+                self.done_with(runner, &again)
+            }
+            Clock::Connect => {
+                self.fails(now, runner, &run, &Failure::upstream(Class::Timeout), false)
+            }
+            Clock::Headers | Clock::Idle | Clock::Progress | Clock::FirstOutput => {
+                self.fails(now, runner, &run, &Failure::upstream(Class::Stall), false)
+            }
+        }
+    }
+
+    fn happens(&mut self, now: Now, runner: &mut Runner, what: AttemptInput) -> bool {
+        let policy = runner.spec.queue.policy.clone();
+        let stream = runner.spec.delivery == Delivery::Stream;
+        let route = |runner: &Runner, run: &Try| runner.spec.queue.candidates[run.candidate].route;
+        let Some(mut run) = take(runner) else { return false };
+        match what {
+            AttemptInput::Sent => run.sent_ms = Some(now.mono_ms),
+            AttemptInput::Head => {
+                run.head = true;
+                run.byte_ms = Some(now.mono_ms);
+                if stream && !policy.relay.is_on() {
+                    self.commit(&mut run);
+                }
+            }
+            AttemptInput::Chunk { bytes, beat } => {
+                run.head = true;
+                run.byte_ms = Some(now.mono_ms);
+                if beat != Beat::Wire {
+                    run.progress_ms = Some(now.mono_ms);
+                }
+                if !run.committed {
+                    run.held += u64::from(bytes);
+                }
+                if beat == Beat::Output && !run.output {
+                    run.output = true;
+                    let road = self.road(route(runner, &run));
+                    if road.lone == Lone::Runs(runner.spec.id) {
+                        road.lone = Lone::NotNeeded;
+                    }
+                }
+                // R10.
+                let speaks = match policy.commit {
+                    CommitOn::FirstOutput => beat == Beat::Output,
+                    CommitOn::FirstToken => beat != Beat::Wire,
+                    CommitOn::Complete => false,
+                };
+                if stream && (speaks || run.held > policy.held_max_bytes) {
+                    self.commit(&mut run);
+                }
+            }
+            AttemptInput::Malformed { tool_call } => {
+                let whole = policy.commit == CommitOn::Complete;
+                if !run.committed || whole || tool_call == ToolCall::Open {
+                    self.effect(Effect::Cancel(run.id));
+                    let failure = Failure::upstream(Class::ServerError);
+                    return self.fails(now, runner, &run, &failure, false);
+                }
+            }
+            AttemptInput::End { finish, terminal, .. } => {
+                return self.upstream_ended(now, runner, run, finish, terminal);
+            }
+            AttemptInput::Failed { failure, repair } => {
+                return self.fails(now, runner, &run, &failure, repair == Repair::Possible);
+            }
+            AttemptInput::Unserved => {
+                if run.resent || run.head {
+                    let failure = Failure::upstream(Class::TransportRemote);
+                    return self.fails(now, runner, &run, &failure, false);
+                }
+                run.resent = true;
+                run.sent_ms = None;
+                run.began = now;
+                self.effect(Effect::Resend(run.id));
+            }
+        }
+        runner.phase = Phase::Running(run);
+        false
+    }
+
+    fn commit(&mut self, run: &mut Try) {
+        if !run.committed {
+            run.committed = true;
+            run.held = 0;
+            self.effect(Effect::Commit(run.id));
+        }
+    }
+
+    /// R13, R14.
+    fn upstream_ended(
+        &mut self,
+        now: Now,
+        runner: &mut Runner,
+        mut run: Box<Try>,
+        finish: Option<Finish>,
+        terminal: Terminal,
+    ) -> bool {
+        let policy = &runner.spec.queue.policy;
+        let class = match finish {
+            None if terminal == Terminal::Missing => Some(Class::TransportRemote),
+            Some(Finish::Truncated) => None,
+            Some(Finish::Filtered) if policy.failover_on_filter.is_on() && !run.committed => {
+                Some(Class::ContentFilter)
+            }
+            Some(Finish::Filtered) => None,
+            Some(Finish::Stop | Finish::ToolCalls) | None => {
+                (!run.output).then_some(Class::EmptyResponse)
+            }
+        };
+        if let Some(class) = class.filter(|_| policy.relay.is_on()) {
+            return self.fails(now, runner, &run, &Failure::upstream(class), false);
+        }
+        self.commit(&mut run);
+        let verdict = match finish {
+            Some(Finish::Truncated) => Verdict::Truncated,
+            Some(Finish::Filtered) => Verdict::Spared,
+            Some(Finish::Stop | Finish::ToolCalls) | None => Verdict::Whole,
+        };
+        self.ends(now, runner, &run, verdict, None, false);
+        if matches!(verdict, Verdict::Whole | Verdict::Truncated) {
+            self.proved(now, runner, &run, verdict, finish);
+        }
+        self.end_trial(runner, runner.spec.queue.candidates[run.candidate].route);
+        self.effect(Effect::Deliver(run.id));
+        runner.phase = Phase::Over;
+        false
+    }
+
+    fn fails(
+        &mut self,
+        now: Now,
+        runner: &mut Runner,
+        run: &Try,
+        failure: &Failure,
+        mendable: bool,
+    ) -> bool {
+        let policy = runner.spec.queue.policy.clone();
+        let class = failure.class;
+        if !policy.relay.is_on() {
+            self.ends(now, runner, run, Verdict::Spared, Some(class), false);
+            return self.refuse(
+                runner,
+                if run.committed {
+                    LastWord::Broken(run.id, class)
+                } else {
+                    LastWord::AsItCame(run.id)
+                },
+            );
+        }
+        // R48: the wall clock outran the other by five seconds; three times in a call at most.
+        let (wall, mono) =
+            (now.wall_ms.saturating_sub(run.began.wall_ms), now.mono_ms - run.began.mono_ms);
+        let slept = wall.saturating_sub(mono) >= 5_000 && runner.sleeps < 3;
+        let (retry, verdict, then) = table(&policy, failure, now);
+        if run.committed {
+            let verdict = if slept { Verdict::Spared } else { verdict };
+            self.ends(now, runner, run, verdict, Some(class), false);
+            return self.refuse(runner, LastWord::Broken(run.id, class));
+        }
+        self.effect(Effect::Discard(run.id));
+        let free = Again {
+            free: true,
+            mend: runner.mended,
+            ..again(run, class, Verdict::Spared, Then::FailOver)
+        };
+        if slept {
+            runner.sleeps += 1;
+            self.ends(now, runner, run, Verdict::Spared, None, true);
+            runner.phase = Phase::Again(free);
+            return true;
+        }
+        if then == Then::WaitForNetwork {
+            return self.network(now, runner, run, free);
+        }
+        if mendable && !runner.mended {
+            self.ends(now, runner, run, Verdict::Spared, None, true);
+            let mend = Again { free: true, mend: true, ..again(run, class, verdict, then) };
+            runner.phase = Phase::Again(mend);
+            return true;
+        }
+        let trial = matches!(run.mode, Mode::Parole | Mode::LastResort);
+        match retry {
+            Some((pause_ms, why)) if !trial && runner.retries < policy.retries => {
+                let upstream_busy = matches!(class, Class::Overloaded | Class::ServerError);
+                let pause_ms = if upstream_busy && why == Why::RetryPause {
+                    let span = if runner.retries == 0 { pause_ms } else { pause_ms * 4 };
+                    jittered(runner.spec.seed, runner.attempts, span)
+                } else {
+                    pause_ms
+                };
+                runner.retries += 1;
+                self.ends(now, runner, run, Verdict::Spared, None, true);
+                let mend = runner.mended;
+                let same = Again { pause_ms, why, mend, ..again(run, class, verdict, then) };
+                runner.phase = Phase::Again(same);
+                true
+            }
+            Some(_) | None => {
+                self.ends(now, runner, run, verdict, Some(class), false);
+                self.done_with(runner, &again(run, class, verdict, then))
+            }
+        }
+    }
+
+    fn network(&mut self, now: Now, runner: &mut Runner, run: &Try, free: Again) -> bool {
+        let policy = &runner.spec.queue.policy;
+        let left = policy.wait_max_ms.saturating_sub(runner.waited_ms);
+        if left == 0 || runner.attempts >= policy.attempts_max {
+            self.ends(now, runner, run, Verdict::Spared, None, false);
+            return self.refuse(runner, LastWord::LocalNetwork);
+        }
+        let pause = [1_000, 2_000, 4_000].get(runner.network_waits as usize).copied();
+        let pause = pause.unwrap_or(5_000).min(left);
+        runner.network_waits += 1;
+        runner.waited_ms += pause;
+        self.ends(now, runner, run, Verdict::Spared, None, true);
+        runner.phase = Phase::Pausing(now.mono_ms + pause, Some(free));
+        false
+    }
+
+    fn refuse(&mut self, runner: &mut Runner, word: LastWord) -> bool {
+        self.said.push(Said::Effect(Effect::Refuse(word)));
+        runner.phase = Phase::Over;
+        false
+    }
+
+    /// An attempt is over: its place is free, and what it proved is recorded.
+    fn ends(
+        &mut self,
+        now: Now,
+        runner: &Runner,
+        run: &Try,
+        verdict: Verdict,
+        class: Option<Class>,
+        goes_again: bool,
+    ) {
+        let id = runner.spec.id;
+        let route = runner.spec.queue.candidates[run.candidate].route;
+        self.road(route).end(now, run.seat);
+        let own = |r: &super::Run| r.call == id && r.attempt == run.id;
+        self.talk(runner.spec.session).runs.retain(|other| !own(other));
+        if let (Verdict::Cooled { .. } | Verdict::Quarantined { .. }, Some(class)) =
+            (verdict, class)
+        {
+            self.judge(now, runner, &again(run, class, verdict, Then::FailOver));
+        }
+        let proved = matches!(verdict, Verdict::Whole | Verdict::Truncated);
+        if !goes_again && !proved {
+            self.end_trial(runner, route);
+        }
+    }
+
+    fn proved(
+        &mut self,
+        _now: Now,
+        runner: &Runner,
+        run: &Try,
+        verdict: Verdict,
+        finish: Option<Finish>,
+    ) {
+        let route = runner.spec.queue.candidates[run.candidate].route;
+        let (queue, me) = (runner.spec.queue.id, writes_to(runner));
+        let talk = self.talk(me);
+        talk.out.remove(&(queue, route));
+        talk.verified.insert((queue, route));
+        let road = self.road(route);
+        // R21: begun after the cooldown did.
+        if road.cooling.is_some_and(|(since, _)| run.admitted.mono_ms >= since.mono_ms) {
+            road.warm();
+        }
+        if road.lone == Lone::Runs(runner.spec.id) {
+            road.lone = Lone::NotNeeded;
+        }
+        if runner.spec.purpose == Purpose::Internal {
+            return;
+        }
+        road.good += 1;
+        // R14.
+        let talk = self.talk(me);
+        match (verdict, finish) {
+            (Verdict::Truncated, _) => *talk.truncations.entry(queue).or_default() += 1,
+            (_, Some(Finish::ToolCalls)) => {}
+            (_, _) => {
+                talk.truncations.remove(&queue);
+            }
+        }
+    }
+
+    /// R17, R18, R21, R24, R29.
+    pub(crate) fn judge(&mut self, now: Now, runner: &Runner, again: &Again) {
+        let route = runner.spec.queue.candidates[again.candidate].route;
+        let (me, key) = (writes_to(runner), (runner.spec.queue.id, route));
+        match again.verdict {
+            Verdict::Spared | Verdict::Whole | Verdict::Truncated => {
+                self.end_trial(runner, route);
+                return;
+            }
+            Verdict::Cooled { ms } => {
+                let road = self.road(route);
+                let until = now.after(ms);
+                road.cooling = match road.cooling {
+                    Some((_, later)) if later.mono_ms >= until.mono_ms => Some((now, later)),
+                    Some(_) | None => Some((now, until)),
+                };
+                road.lone = Lone::NotNeeded;
+                let out = self.talk(me).out.get(&key).map(|(out, ..)| out.class);
+                if let Some(class) = out.filter(|_| again.mode == Mode::Parole) {
+                    self.quarantine(now, runner, again.mode, route, class, None);
+                }
+            }
+            Verdict::Quarantined { until_ms } => {
+                self.quarantine(now, runner, again.mode, route, again.class, until_ms);
+                let judged = &mut self.road(route).judged;
+                judged.retain(|(who, _)| *who != me);
+                judged.push((me, now.mono_ms));
+            }
+        }
+        self.talk(me).verified.remove(&key);
+        let holder = match runner.spec.purpose {
+            Purpose::Main => self.holder(runner, route),
+            Purpose::Internal => Holder::Call(runner.spec.id),
+        };
+        let main = u32::from(runner.spec.purpose == Purpose::Main);
+        let road = self.road(route);
+        road.bad += main;
+        road.give_back(now, holder);
+        self.end_trial(runner, route);
+    }
+
+    fn quarantine(
+        &mut self,
+        now: Now,
+        runner: &Runner,
+        mode: Mode,
+        route: RouteId,
+        class: Class,
+        until_ms: Option<u64>,
+    ) {
+        let policy = &runner.spec.queue.policy;
+        let (me, day) = (writes_to(runner), self.day);
+        let key = (runner.spec.queue.id, route);
+        let trial = u32::from(matches!(mode, Mode::Parole | Mode::LastResort));
+        let out = &mut self.talks.entry(me).or_default().out;
+        let paroles = out.get(&key).map_or(0, |(out, ..)| out.paroles + trial);
+        let comes_back = matches!(
+            class,
+            Class::Overloaded
+                | Class::ServerError
+                | Class::Timeout
+                | Class::TransportRemote
+                | Class::EmptyResponse
+                | Class::Stall
+        );
+        let mut span = policy.parole_after_ms;
+        for _ in 0..paroles.min(20) {
+            span = span.saturating_mul(2);
+        }
+        let parole = comes_back && policy.parole_after_ms > 0;
+        let parole_ms = parole.then(|| now.wall_ms + span.min(policy.parole_max_ms));
+        let until_ms = until_ms.filter(|at| *at < day.ends_ms);
+        let facts = Quarantine {
+            class,
+            day: day.number,
+            since_ms: now.wall_ms,
+            until_ms,
+            parole_ms,
+            paroles,
+        };
+        out.insert(key, counted(now, facts));
+    }
+
+    pub(crate) fn end_trial(&mut self, runner: &Runner, route: RouteId) {
+        let id = runner.spec.id;
+        let road = self.road(route);
+        if road.lone == Lone::Runs(id) {
+            road.lone = Lone::Needed;
+        }
+        let key = (runner.spec.queue.id, route);
+        if let Some((_, trial, _)) = self.talk(runner.spec.session).out.get_mut(&key)
+            && *trial == Some(id)
+        {
+            *trial = None;
+        }
+    }
+
+    /// The call is done with a candidate; true when it asks for another.
+    pub(crate) fn done_with(&mut self, runner: &mut Runner, again: &Again) -> bool {
+        runner.marks[again.candidate] = match again.verdict {
+            Verdict::Cooled { .. } => Mark::Cooled,
+            Verdict::Spared | Verdict::Whole | Verdict::Truncated | Verdict::Quarantined { .. } => {
+                Mark::Done
+            }
+        };
+        match again.then {
+            Then::FailOver | Then::WaitForNetwork => {}
+            Then::FailOverRefused => runner.refused.push(again.failed),
+            Then::FailOverLarger => {
+                runner.overflow.get_or_insert(again.failed);
+                let window = runner.spec.queue.candidates[again.candidate].window;
+                runner.floor = Some(window.unwrap_or(u32::MAX));
+            }
+            Then::Tell => return self.refuse(runner, LastWord::AsItCame(again.failed)),
+            Then::TellOverflow => return self.refuse(runner, LastWord::Overflow(again.failed)),
+        }
+        runner.delay_due = true;
+        runner.phase = Phase::Choosing;
+        true
+    }
+}
+
+fn again(run: &Try, class: Class, verdict: Verdict, then: Then) -> Again {
+    Again {
+        failed: run.id,
+        candidate: run.candidate,
+        mode: run.mode,
+        class,
+        verdict,
+        then,
+        pause_ms: 0,
+        why: Why::RetryPause,
+        mend: false,
+        free: false,
+    }
+}
+
+fn take(runner: &mut Runner) -> Option<Box<Try>> {
+    match std::mem::replace(&mut runner.phase, Phase::Choosing) {
+        Phase::Running(run) => Some(run),
+        other @ (Phase::Choosing
+        | Phase::Again(_)
+        | Phase::Pausing(..)
+        | Phase::Waiting { .. }
+        | Phase::Asked { .. }
+        | Phase::Over) => {
+            runner.phase = other;
+            None
+        }
+    }
+}
+
+/// A quarantine with its parole counted on both clocks.
+pub(crate) fn counted(now: Now, out: Quarantine) -> (Quarantine, Option<CallId>, Option<Now>) {
+    let due = out.parole_ms.map(|at| {
+        let left = at.saturating_sub(now.wall_ms).min(at.saturating_sub(out.since_ms));
+        now.after(left)
+    });
+    (out, None, due)
+}

@@ -1,0 +1,761 @@
+//! One generated life: an engine driven as a shell would drive it, and the reference beside it.
+//! Time passes only where an operation says so.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use ekiden_engine::history::{
+    History, call_line, day_line, drive_line, end_line, feed_line, grant_line, leave_line,
+    notice_line, output_line, queue_line, recall_line, release_line, restart_line,
+};
+use ekiden_engine::trace::Record;
+use ekiden_engine::{
+    AttemptInput, Beat, Call, CallId, CallSpec, Candidate, Class, Day, Decision, Effect, Engine,
+    Fact, Failure, Finish, Grant, Holder, Input, Notice, Now, Origin, Output, Place, Reach,
+    Release, Repair, RouteId, Scope, Seating, SessionId, Start, Terminal, ToolCall, Trace, Wait,
+    Want, Why,
+};
+
+use crate::check::Protocol;
+use crate::op::{Op, What};
+use crate::reference::{Reference, Said};
+use crate::rng::Rng;
+use crate::scene::{self, ROUTES, Scene};
+
+/// Something that must not be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Breach(pub String);
+
+type Result<T = ()> = std::result::Result<T, Breach>;
+
+const DAY_MS: u64 = 86_400_000;
+/// More wake-ups than this without time passing is a livelock.
+const STEPS_MAX: usize = 2_000;
+/// Every call is over after this many wake-ups and answers, however it is treated.
+const FINISH_STEPS_MAX: usize = 4_000;
+
+/// An engine, its calls, and the second opinion.
+#[derive(Debug)]
+pub struct World {
+    scene: Scene,
+    engine: Engine,
+    reference: Reference,
+    calls: BTreeMap<CallId, Live>,
+    arrived: u64,
+    now: Now,
+    day: Day,
+    /// When the wall clock last did something of its own, on the monotonic one.
+    disturbed_ms: u64,
+    wants: Vec<Want>,
+    /// Wishes whose answer is lost; the store of leases lets go of them in the end.
+    lost: Vec<Want>,
+    pending: VecDeque<Notice>,
+    disk: Vec<Fact>,
+    /// The history, line by line.
+    lines: String,
+    /// What the engine said to it.
+    said: String,
+    traces: u32,
+}
+
+#[derive(Debug)]
+struct Live {
+    call: Call,
+    protocol: Protocol,
+    wake_ms: Option<u64>,
+    blocked: bool,
+}
+
+impl World {
+    /// A world in which nothing has happened.
+    #[must_use]
+    pub fn new(scene: Scene) -> Self {
+        let day = Day { number: 100, ends_ms: 1_000 * DAY_MS };
+        let now = Now { mono_ms: 1_000_000, wall_ms: 999 * DAY_MS + 1_000 };
+        let mut world = Self {
+            scene,
+            engine: Engine::new(day),
+            reference: Reference::new(day),
+            calls: BTreeMap::new(),
+            arrived: 0,
+            now,
+            day,
+            disturbed_ms: 0,
+            wants: Vec::new(),
+            lost: Vec::new(),
+            pending: VecDeque::new(),
+            disk: Vec::new(),
+            lines: String::new(),
+            said: String::new(),
+            traces: 0,
+        };
+        world.line(&restart_line(day));
+        for queue in world.scene.queues.clone() {
+            world.line(&queue_line(&queue));
+        }
+        world
+    }
+
+    /// The history so far, as [`crate::run_history`] takes it.
+    #[must_use]
+    pub fn history(&self) -> &str {
+        &self.lines
+    }
+
+    /// What the engine said to it.
+    #[must_use]
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
+    /// How many traces were replayed.
+    #[must_use]
+    pub const fn traces(&self) -> u32 {
+        self.traces
+    }
+
+    /// Carries out one operation and compares.
+    ///
+    /// # Errors
+    /// When the engine breaks a rule.
+    pub fn step(&mut self, op: &Op) -> Result {
+        match *op {
+            Op::Arrive { session, .. } => self.arrive(op, session)?,
+            Op::Feed(pick, what) => self.feed_running(pick, what)?,
+            Op::Stale(pick, what) => self.feed_stale(pick, what)?,
+            Op::Blocked(pick) => self.block(pick, true)?,
+            Op::Ready(pick) => self.block(pick, false)?,
+            Op::Gone(pick) => self.tell(pick, Input::ClientGone)?,
+            Op::Woken(pick) => self.tell(pick, Input::Woken)?,
+            Op::Advance(ms) => self.advance(ms)?,
+            Op::NextWake => {
+                if let Some(at) = self.calls.values().filter_map(|live| live.wake_ms).min() {
+                    self.advance(at.saturating_sub(self.now.mono_ms))?;
+                }
+            }
+            Op::Lag(ms) => {
+                self.now = self.now.after(ms);
+                self.ring()?;
+            }
+            Op::SetClock(by) => {
+                self.disturbed_ms = self.now.mono_ms + 1;
+                self.now.wall_ms = self.now.wall_ms.saturating_add_signed(by);
+            }
+            Op::Sleep(ms) => {
+                self.disturbed_ms = self.now.mono_ms + 1;
+                self.now.wall_ms += ms;
+            }
+            Op::Turn => self.turn(1)?,
+            Op::TurnBack => self.turn(-1)?,
+            Op::Answer(pick, granted) => {
+                if let Some(index) = some(pick, self.wants.len()) {
+                    let want = self.wants.remove(index);
+                    self.grant(&want, granted)?;
+                }
+            }
+            Op::Lose(pick) => {
+                if let Some(index) = some(pick, self.wants.len()) {
+                    let want = self.wants.remove(index);
+                    self.lost.push(want);
+                }
+            }
+            Op::Release(kind, pick) => self.release(kind, pick)?,
+            Op::EndSession(pick) => self.end_session(SessionId(pick % 6))?,
+            Op::Configure(pick, seed) => self.configure(pick, seed)?,
+            Op::Restart => self.restart(),
+        }
+        self.compare()
+    }
+
+    /// Lets everything come to its end, and looks whether anything is left behind.
+    ///
+    /// # Errors
+    /// When a call does not end, or something leaks.
+    pub fn finish(&mut self, rng: &mut Rng) -> Result {
+        let began_ms = self.now.mono_ms;
+        for _ in 0..FINISH_STEPS_MAX {
+            if self.calls.is_empty() {
+                break;
+            }
+            let op = match rng.below(4) {
+                0 => Op::Answer(rng.next(), rng.once_in(2)),
+                1 => Op::Feed(rng.next(), What::Fails(Class::ServerError, None)),
+                2 => Op::Feed(rng.next(), What::Whole),
+                _ => Op::NextWake,
+            };
+            self.step(&op)?;
+        }
+        if let Some((id, live)) = self.calls.iter_mut().next() {
+            let output = live.call.poll_output();
+            return Err(Breach(format!("{id:?} does not end: {output:?}")));
+        }
+        // A generous bound: clocks, waits and rests at their limits.
+        let took_ms = self.now.mono_ms - began_ms;
+        if took_ms > 40 * DAY_MS {
+            return Err(Breach(format!("the calls took {took_ms} ms to end")));
+        }
+        for want in std::mem::take(&mut self.wants) {
+            self.grant(&want, true)?;
+        }
+        for want in std::mem::take(&mut self.lost) {
+            self.grant(&want, false)?;
+        }
+        for session in 0..6 {
+            self.end_session(SessionId(session))?;
+        }
+        self.nothing_left()
+    }
+
+    /// The whole history over again, in an engine of its own, line for line.
+    ///
+    /// # Errors
+    /// When it says anything else.
+    pub fn replay(&self) -> Result {
+        let again = History::new().run(&self.lines);
+        let again = again.map_err(|(line, bad)| Breach(format!("line {line}: {bad}")))?;
+        if again == self.said {
+            return Ok(());
+        }
+        let differ = again.lines().zip(self.said.lines()).find(|(one, other)| one != other);
+        Err(Breach(format!("the history replays differently: {differ:?}")))
+    }
+
+    fn line(&mut self, line: &str) {
+        self.lines.push_str(line);
+        self.lines.push('\n');
+    }
+
+    fn say(&mut self, line: &str) {
+        self.said.push_str(line);
+        self.said.push('\n');
+    }
+
+    fn arrive(&mut self, op: &Op, session: u64) -> Result {
+        let Op::Arrive { queue, purpose, delivery, history, tokens, deadline_ms, seed, .. } = *op
+        else {
+            return Ok(());
+        };
+        let Some(index) = some(queue, self.scene.queues.len()) else { return Ok(()) };
+        self.arrived += 1;
+        let id = CallId(self.arrived);
+        // `background` and fingerprints hold seats for the call alone.
+        let seating = if session < 2 { Seating::Call } else { Seating::Session };
+        let spec = CallSpec {
+            id,
+            queue: Arc::clone(&self.scene.queues[index]),
+            session: SessionId(session),
+            seating,
+            purpose,
+            delivery,
+            history,
+            input_tokens: tokens,
+            deadline_ms,
+            seed,
+        };
+        self.line(&call_line(&spec));
+        self.line(&drive_line(id, self.now));
+        let live = Live {
+            call: Call::new(spec.clone()),
+            protocol: Protocol::default(),
+            wake_ms: None,
+            blocked: false,
+        };
+        self.calls.insert(id, live);
+        let expected = self.reference.arrive(self.now, spec);
+        self.drive(id, expected)?;
+        self.attend()
+    }
+
+    fn feed(&mut self, id: CallId, input: Input) -> Result {
+        let Some(live) = self.calls.get_mut(&id) else { return Ok(()) };
+        let line = feed_line(id, self.now, input);
+        live.call.handle(self.now, input);
+        self.line(&line);
+        let expected = self.reference.feed(self.now, id, input);
+        self.drive(id, expected)
+    }
+
+    /// The driver's loop of the engine's own documentation.
+    fn drive(&mut self, id: CallId, expected: Vec<Said>) -> Result {
+        let Some(mut live) = self.calls.remove(&id) else { return Ok(()) };
+        let mut expected = VecDeque::from(expected);
+        loop {
+            let output = live.call.poll_output();
+            self.say(&output_line(id, &output));
+            match output {
+                Output::Effect(effect) => {
+                    self.same(id, &mut expected, &Said::Effect(effect))?;
+                    let spec = live.call.spec().clone();
+                    live.protocol.effect(&spec, &effect).map_err(Breach)?;
+                    if let Effect::Start(start) = effect {
+                        self.within_caps(&live.call, &start)?;
+                    }
+                }
+                Output::Settle => self.engine.settle(self.now, &mut live.call),
+                Output::Admit => {
+                    let before = self.holders();
+                    let decision = self.engine.admit(self.now, &mut live.call);
+                    if let Decision::Lease { candidate } = decision {
+                        self.asked_within_cap(&live.call, candidate, &before)?;
+                    }
+                    let records = live.call.trace().records;
+                    if let Some(Record::Admitted { view, passed, decision, .. }) = records.last() {
+                        let said = Said::Admitted(view.clone(), passed.clone(), *decision);
+                        self.same(id, &mut expected, &said)?;
+                    }
+                }
+                Output::Wake(at, why) => {
+                    if at.is_none() && !matches!(why, Why::Running | Why::Over) {
+                        return Err(Breach(format!("{id:?} waits for nothing: {why:?}")));
+                    }
+                    live.wake_ms = at;
+                    break;
+                }
+            }
+        }
+        if let Some(missing) = expected.pop_front() {
+            return Err(Breach(format!("{id:?}: expected next {missing:?}, nothing came")));
+        }
+        if live.call.is_over() {
+            self.replay_trace(&live.call)?;
+        } else {
+            self.calls.insert(id, live);
+        }
+        while let Some(notice) = self.engine.poll_notice() {
+            self.say(&notice_line(&notice));
+            self.pending.push_back(notice);
+        }
+        Ok(())
+    }
+
+    fn same(&self, id: CallId, expected: &mut VecDeque<Said>, said: &Said) -> Result {
+        match expected.pop_front() {
+            Some(rule) if rule == *said => Ok(()),
+            other => Err(Breach(format!(
+                "{id:?} at {:?}\n  the rules: {other:?}\n  the engine: {said:?}",
+                self.now
+            ))),
+        }
+    }
+
+    fn replay_trace(&mut self, call: &Call) -> Result {
+        self.traces += 1;
+        let trace = call.trace();
+        let text = trace.to_text();
+        let read = Trace::from_text(&text)
+            .map_err(|(line, bad)| Breach(format!("trace line {line}: {bad}\n{text}")))?;
+        if read != trace {
+            return Err(Breach(format!("the trace reads differently:\n{text}")));
+        }
+        match read.replay() {
+            Ok(_) => Ok(()),
+            Err(other) => Err(Breach(format!("the trace replays differently: {other:?}\n{text}"))),
+        }
+    }
+
+    fn holders(&self) -> BTreeMap<RouteId, Vec<Holder>> {
+        self.engine.routes(self.now).map(|route| (route.route, route.holders)).collect()
+    }
+
+    /// R24: whoever asks for a seat finds one free under the cap of its own row.
+    fn asked_within_cap(
+        &self,
+        call: &Call,
+        candidate: u32,
+        before: &BTreeMap<RouteId, Vec<Holder>>,
+    ) -> Result {
+        let row = call.spec().queue.candidates[candidate as usize];
+        let Some(route) = self.engine.routes(self.now).find(|r| r.route == row.route) else {
+            return Err(Breach(format!("asks for a seat where there is none: {row:?}")));
+        };
+        let old = before.get(&row.route).map_or(&[][..], Vec::as_slice);
+        let new = route.holders.iter().any(|holder| !old.contains(holder));
+        if new && row.max_sessions.is_none_or(|cap| route.taken > cap) {
+            return Err(Breach(format!("over its cap: {route:?}, {row:?}")));
+        }
+        Ok(())
+    }
+
+    /// R24, on the engine's own ledger.
+    fn within_caps(&self, call: &Call, start: &Start) -> Result {
+        let spec = call.spec();
+        let candidate: &Candidate = &spec.queue.candidates[start.candidate as usize];
+        let Some(route) = self.engine.routes(self.now).find(|r| r.route == candidate.route) else {
+            return Err(Breach("a route that runs is not shown".into()));
+        };
+        if !spec.queue.policy.relay.is_on() {
+            return Ok(());
+        }
+        if candidate.max_in_flight.is_some_and(|most| route.in_flight > most) {
+            return Err(Breach(format!("too many in flight: {route:?}, {candidate:?}")));
+        }
+        let own = [Holder::Session(spec.session), Holder::Call(spec.id)];
+        let sits = own.iter().any(|holder| route.holders.contains(holder));
+        if candidate.max_sessions.is_some() && !sits {
+            return Err(Breach(format!("runs without a seat: {spec:?} on {route:?}")));
+        }
+        Ok(())
+    }
+
+    /// What the engine has to say, carried out in order, until it has no more.
+    fn attend(&mut self) -> Result {
+        for _ in 0..STEPS_MAX {
+            while let Some(notice) = self.engine.poll_notice() {
+                self.say(&notice_line(&notice));
+                self.pending.push_back(notice);
+            }
+            match self.pending.pop_front() {
+                None => return Ok(()),
+                Some(Notice::Fact(fact)) => self.note(&fact)?,
+                Some(Notice::Wake(id)) => self.feed(id, Input::Woken)?,
+                Some(Notice::Want(want)) => {
+                    if self.scene.prompt_leases {
+                        self.grant(&want, true)?;
+                    } else {
+                        self.wants.push(want);
+                    }
+                }
+            }
+        }
+        Err(Breach("no end of wake-ups".into()))
+    }
+
+    fn note(&mut self, fact: &Fact) -> Result {
+        match fact {
+            // What lives on disk (R17).
+            Fact::Quarantined { .. }
+            | Fact::Lifted { .. }
+            | Fact::Verified { .. }
+            | Fact::Unverified { .. } => self.disk.push(*fact),
+            Fact::Attempted { verdict, class, .. } => {
+                use ekiden_engine::Verdict;
+                let spared = matches!(
+                    class,
+                    Some(
+                        Class::ContextOverflow
+                            | Class::Aborted
+                            | Class::LocalNetwork
+                            | Class::ContentFilter
+                            | Class::InvalidRequest
+                    )
+                );
+                let blamed =
+                    matches!(verdict, Verdict::Cooled { .. } | Verdict::Quarantined { .. });
+                // An upstream that says 'aborted' or 'truncated' broke off; our own abort is spared.
+                if spared && blamed && *class != Some(Class::Aborted) {
+                    return Err(Breach(format!("blames somebody: {fact:?}")));
+                }
+            }
+            Fact::Cooled { .. }
+            | Fact::Warmed { .. }
+            | Fact::FailedOver { .. }
+            | Fact::OnTrial { .. }
+            | Fact::Rotated { .. }
+            | Fact::Seated { .. }
+            | Fact::Unseated { .. }
+            | Fact::Called { .. }
+            | Fact::Turned { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn grant(&mut self, want: &Want, granted: bool) -> Result {
+        let grant = if granted { Grant::Granted } else { Grant::Refused };
+        self.line(&grant_line(want.lease, want.route, grant));
+        self.engine.answer(want.lease, want.route, grant);
+        self.reference.answer(want.lease, want.route, granted);
+        self.attend()
+    }
+
+    fn feed_running(&mut self, pick: u64, what: What) -> Result {
+        let running: Vec<CallId> = self
+            .calls
+            .iter()
+            .filter(|(_, live)| live.protocol.running().is_some())
+            .map(|(id, _)| *id)
+            .collect();
+        let Some(index) = some(pick, running.len()) else { return Ok(()) };
+        let id = running[index];
+        for input in inputs(what, self.now) {
+            let Some(live) = self.calls.get_mut(&id) else { break };
+            let Some(attempt) = live.protocol.running() else { break };
+            let trial = live.protocol.last_start().is_some();
+            if trial && matches!(input, AttemptInput::Failed { .. }) {
+                self.count_spared(id, &input);
+            }
+            self.feed(id, Input::Attempt(attempt, input))?;
+            self.attend()?;
+        }
+        Ok(())
+    }
+
+    /// Failures after which another attempt is no retry: mended requests, this machine's network,
+    /// and whatever a sleeping machine saw.
+    fn count_spared(&mut self, id: CallId, input: &AttemptInput) {
+        let Some(live) = self.calls.get_mut(&id) else { return };
+        if let AttemptInput::Failed { failure, repair } = input
+            && (failure.class == Class::LocalNetwork || *repair == Repair::Possible)
+        {
+            live.protocol.spare();
+        }
+    }
+
+    fn feed_stale(&mut self, pick: u64, what: What) -> Result {
+        let all: Vec<_> =
+            self.calls.iter().filter_map(|(id, l)| Some((*id, l.protocol.over()?))).collect();
+        let Some(index) = some(pick, all.len()) else { return Ok(()) };
+        let (id, attempt) = all[index];
+        for input in inputs(what, self.now) {
+            let before = self.said.len();
+            self.feed(id, Input::Attempt(attempt, input))?;
+            if self.said.get(before..).is_some_and(|said| said.contains("effect")) {
+                return Err(Breach(format!("an attempt that is over is listened to: {input:?}")));
+            }
+            self.attend()?;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, pick: u64, blocked: bool) -> Result {
+        let ids: Vec<CallId> =
+            self.calls.iter().filter(|(_, l)| l.blocked != blocked).map(|(id, _)| *id).collect();
+        let Some(index) = some(pick, ids.len()) else { return Ok(()) };
+        if let Some(live) = self.calls.get_mut(&ids[index]) {
+            live.blocked = blocked;
+        }
+        let input = if blocked { Input::ClientBlocked } else { Input::ClientReady };
+        self.feed(ids[index], input)?;
+        self.attend()
+    }
+
+    fn tell(&mut self, pick: u64, input: Input) -> Result {
+        let ids: Vec<CallId> = self.calls.keys().copied().collect();
+        let Some(index) = some(pick, ids.len()) else { return Ok(()) };
+        self.feed(ids[index], input)?;
+        self.attend()
+    }
+
+    /// Every timer on the way rings at its time.
+    fn advance(&mut self, ms: u64) -> Result {
+        let target = self.now.after(ms);
+        for _ in 0..STEPS_MAX {
+            let soonest = self.calls.values().filter_map(|live| live.wake_ms).min();
+            match soonest.filter(|at| *at <= target.mono_ms) {
+                None => {
+                    self.now = target;
+                    return Ok(());
+                }
+                Some(at) => {
+                    self.now = self.now.after(at.saturating_sub(self.now.mono_ms));
+                    self.ring()?;
+                }
+            }
+        }
+        Err(Breach(format!("the timers do not come to rest before {target:?}")))
+    }
+
+    fn ring(&mut self) -> Result {
+        let mut due: Vec<(u64, CallId)> = self
+            .calls
+            .iter()
+            .filter_map(|(id, live)| Some((live.wake_ms?, *id)))
+            .filter(|(at, _)| *at <= self.now.mono_ms)
+            .collect();
+        due.sort_unstable();
+        for (_, id) in due {
+            self.feed(id, Input::Tick)?;
+            self.attend()?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, by: i64) -> Result {
+        let number = self.day.number.saturating_add_signed(by as i32);
+        let ends_ms = self.day.ends_ms.saturating_add_signed(by * DAY_MS as i64);
+        let day = Day { number, ends_ms };
+        if by > 0 {
+            // As calendars go: the day that comes is 23, 24 or 25 hours long.
+            let skew = [0, 3_600_000, DAY_MS - 3_600_000];
+            let ends_ms = self.day.ends_ms + DAY_MS + skew[number as usize % 2];
+            self.day = Day { number, ends_ms };
+            if self.now.wall_ms < day.ends_ms - DAY_MS {
+                self.disturbed_ms = self.now.mono_ms + 1;
+                self.now.wall_ms = day.ends_ms - DAY_MS;
+            }
+        }
+        let day = if by > 0 { self.day } else { day };
+        self.line(&day_line(day));
+        self.engine.turn(day);
+        self.reference.turn(day);
+        self.attend()
+    }
+
+    fn release(&mut self, kind: u64, pick: u64) -> Result {
+        let session = SessionId(pick % 6);
+        let route = RouteId((pick >> 8) as u32 % ROUTES as u32);
+        let queue = ekiden_engine::QueueId((pick >> 16) as u32 % 3);
+        let release = match kind {
+            0 | 1 => Release::Session(session),
+            2 | 3 => Release::Place(Place { session, queue, route }),
+            4..7 => Release::Route(route),
+            _ => Release::All,
+        };
+        self.line(&release_line(release));
+        self.engine.release(release);
+        self.reference.release(release);
+        self.attend()
+    }
+
+    fn end_session(&mut self, session: SessionId) -> Result {
+        self.line(&end_line(self.now, session));
+        self.engine.end_session(self.now, session);
+        self.reference.end_session(self.now, session);
+        self.attend()
+    }
+
+    fn configure(&mut self, pick: u64, seed: u64) -> Result {
+        let Some(index) = some(pick, self.scene.queues.len()) else { return Ok(()) };
+        let old = Arc::clone(&self.scene.queues[index]);
+        let new = Arc::new(scene::queue(&mut Rng::new(seed), old.id));
+        self.line(&queue_line(&new));
+        self.scene.queues[index] = Arc::clone(&new);
+        for candidate in &old.candidates {
+            if new.candidates.iter().all(|other| other.route != candidate.route) {
+                self.line(&leave_line(self.now, old.id, candidate.route));
+                self.engine.leave_queue(self.now, old.id, candidate.route);
+                self.reference.leave_queue(self.now, old.id, candidate.route);
+                self.attend()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self) {
+        self.line(&restart_line(self.day));
+        self.engine = Engine::new(self.day);
+        self.reference = Reference::new(self.day);
+        self.calls.clear();
+        self.wants.clear();
+        self.lost.clear();
+        self.pending.clear();
+        for fact in self.disk.clone() {
+            self.line(&recall_line(self.now, &fact));
+            self.engine.recall(self.now, &fact);
+            self.reference.recall(self.now, &fact);
+        }
+    }
+
+    /// The shared state, engine against reference.
+    fn compare(&self) -> Result {
+        let differs = |what: &str, engine: String, rules: String| {
+            if engine == rules {
+                return Ok(());
+            }
+            Err(Breach(format!(
+                "{what} at {:?}\n  the rules: {rules}\n  the engine: {engine}",
+                self.now
+            )))
+        };
+        for route in self.engine.routes(self.now) {
+            let id = route.route;
+            let engine = (
+                route.cooling_ms,
+                route.resting_ms,
+                route.in_flight,
+                route.taken,
+                route.holders.clone(),
+                (route.tally.successes, route.tally.failures),
+            );
+            let rules = self.reference.route(self.now, id);
+            differs(&format!("{id:?}"), format!("{engine:?}"), format!("{rules:?}"))?;
+        }
+        for session in self.engine.sessions() {
+            let id = session.session;
+            let mut out = session.quarantined.clone();
+            out.retain(|(_, _, out)| out.until_ms.is_none_or(|at| at > self.now.wall_ms));
+            let engine = (out, session.verified.clone(), session.truncations.clone());
+            let rules = self.reference.session(self.now, id);
+            differs(&format!("{id:?}"), format!("{engine:?}"), format!("{rules:?}"))?;
+        }
+        for (id, live) in &self.calls {
+            if !self.reference.knows(*id) || live.protocol.has_ended() {
+                return Err(Breach(format!("{id:?} goes on after its end")));
+            }
+        }
+        match self.reference.overlooked(self.now, self.disturbed_ms) {
+            Some((id, said)) => {
+                Err(Breach(format!("{id:?} could run and was not woken at {:?}: {said}", self.now)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn nothing_left(&self) -> Result {
+        for route in self.engine.routes(self.now) {
+            if route.in_flight > 0 || route.taken > 0 || !route.holders.is_empty() {
+                return Err(Breach(format!("left behind: {route:?}")));
+            }
+        }
+        for session in self.engine.sessions() {
+            if session.running > 0 {
+                return Err(Breach(format!("left behind: {session:?}")));
+            }
+        }
+        match self.engine.waiting() {
+            0 => Ok(()),
+            calls => Err(Breach(format!("{calls} calls still wait"))),
+        }
+    }
+}
+
+fn some(pick: u64, count: usize) -> Option<usize> {
+    (count > 0).then(|| (pick % count as u64) as usize)
+}
+
+fn inputs(what: What, now: Now) -> Vec<AttemptInput> {
+    let chunk = |bytes: u32, beat: Beat| AttemptInput::Chunk { bytes, beat };
+    let end =
+        |finish, terminal, tokens| AttemptInput::End { finish, terminal, output_tokens: tokens };
+    let failed = |failure| AttemptInput::Failed { failure, repair: Repair::Impossible };
+    let refused = Failure { scope: Scope::Request, ..Failure::upstream(Class::InvalidRequest) };
+    match what {
+        What::Sent => vec![AttemptInput::Sent],
+        What::Head => vec![AttemptInput::Head],
+        What::Ping => vec![chunk(12, Beat::Wire)],
+        What::Thought(bytes) => vec![chunk(bytes, Beat::Reasoning)],
+        What::Text(bytes) => vec![chunk(bytes, Beat::Output)],
+        What::Malformed(open) => {
+            let tool_call = if open { ToolCall::Open } else { ToolCall::Closed };
+            vec![AttemptInput::Malformed { tool_call }]
+        }
+        What::Whole => vec![
+            AttemptInput::Sent,
+            AttemptInput::Head,
+            chunk(30, Beat::Output),
+            end(Some(Finish::Stop), Terminal::Seen, Some(20)),
+        ],
+        What::ToolCalls => {
+            vec![chunk(30, Beat::Output), end(Some(Finish::ToolCalls), Terminal::Seen, Some(9))]
+        }
+        What::Truncated => vec![end(Some(Finish::Truncated), Terminal::Seen, Some(4_096))],
+        What::Filtered => vec![end(Some(Finish::Filtered), Terminal::Seen, None)],
+        What::Stop => vec![end(Some(Finish::Stop), Terminal::Missing, None)],
+        What::Cut => vec![end(None, Terminal::Missing, None)],
+        What::Terminal => vec![end(None, Terminal::Seen, None)],
+        What::Fails(class, wait) => {
+            let wait = match wait {
+                None => Wait::Unnamed,
+                Some(ms) if ms < 0 => Wait::At(now.wall_ms.saturating_add(ms.unsigned_abs())),
+                Some(ms) => Wait::Ms(ms.unsigned_abs()),
+            };
+            vec![failed(Failure { wait, ..Failure::upstream(class) })]
+        }
+        What::Universal => {
+            vec![failed(Failure { reach: Reach::Universal, origin: Origin::Client, ..refused })]
+        }
+        What::Mendable => {
+            vec![AttemptInput::Failed { failure: refused, repair: Repair::Possible }]
+        }
+        What::Unserved => vec![AttemptInput::Unserved],
+    }
+}
