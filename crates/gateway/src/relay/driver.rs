@@ -54,6 +54,10 @@ pub(crate) struct Driver {
     pub(crate) served: Option<usize>,
     /// Why the call waits, as the engine said last.
     pub(crate) why: Why,
+    /// The answer that ends was cut by its token limit.
+    pub(crate) truncated: bool,
+    /// Nobody waits for the answer any more.
+    pub(crate) left: bool,
     /// When the last piece of an answer came, and how long after the one before.
     pub(crate) last_chunk_ms: u64,
     pub(crate) gap_ms: u64,
@@ -129,6 +133,8 @@ impl Driver {
             told: None,
             served: None,
             why: Why::Admission,
+            truncated: false,
+            left: false,
             last_chunk_ms: 0,
             gap_ms: u64::MAX,
             blocked: false,
@@ -267,7 +273,10 @@ impl Driver {
     fn take(&mut self, happened: Happened) {
         match happened {
             Happened::Step(step) => self.step(step),
-            Happened::ClientGone => self.feed(Input::ClientGone),
+            Happened::ClientGone => {
+                self.left = true;
+                self.feed(Input::ClientGone);
+            }
             Happened::ClientBlocked => {
                 self.blocked = true;
                 self.feed(Input::ClientBlocked);
@@ -309,6 +318,7 @@ impl Driver {
         let Some(open) = self.open.take() else { return };
         let now = self.core.clock.now();
         if !self.call.is_over() {
+            self.left = true;
             self.call.abandon(now);
         }
         self.drain();

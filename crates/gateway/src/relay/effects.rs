@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ekiden_engine::{
-    AttemptId, AttemptInput, Class, Effect, Failure, LastWord, Repair, Start, Why,
+    AttemptId, AttemptInput, Class, Clock, Effect, Failure, LastWord, Repair, Start, Why,
 };
 use ekiden_store::{Ending, Record, What};
 use http::HeaderMap;
@@ -31,10 +31,7 @@ impl Driver {
                 self.stop(id);
             }
             Effect::Cancel(id) => {
-                if let (Why::Clock(clock), Some(running)) = (self.why, &self.running) {
-                    let route = self.notes.route(running.candidate);
-                    self.journal(What::Stalled { route, clock });
-                }
+                self.note_stall();
                 self.stop(id);
             }
             Effect::Refuse(word) => self.refuse(word),
@@ -115,10 +112,7 @@ impl Driver {
         let Some(note) = self.notes.note(id) else { return };
         note.outcome = Outcome::Delivered;
         let index = note.candidate;
-        let truncated = self.running.as_ref().is_some_and(|running| {
-            running.reader().answer().finish == Some(ekiden_dialect::stream::Finish::Truncated)
-        });
-        self.ending = if truncated { Ending::Truncated } else { Ending::Whole };
+        self.ending = if self.truncated { Ending::Truncated } else { Ending::Whole };
         self.remember_issuer(index);
         match self.whole.take() {
             None => self.client.finish(),
@@ -143,6 +137,17 @@ impl Driver {
         }
         if !self.is_internal() {
             self.core.issuers.served(session, &vendor);
+        }
+    }
+
+    /// A candidate was silent for too long. A whole answer that has used up its share of the time
+    /// was not, and neither was one that its client left.
+    fn note_stall(&self) {
+        if let (Why::Clock(clock), Some(running), false) = (self.why, &self.running, self.left)
+            && clock != Clock::Share
+        {
+            let route = self.notes.route(running.candidate);
+            self.journal(What::Stalled { route, clock });
         }
     }
 
