@@ -7,7 +7,7 @@ use crate::call::{
     Again, Call, Decision, Delivery, Effect, History, LastWord, Output, Purpose, Report, Start,
     State, Why, Wish,
 };
-use crate::choose::{self, Asking, Choice, Mode, Past, Reason};
+use crate::choose::{self, Asking, Choice, Mode, Passed, Past};
 use crate::ids::{AttemptId, RouteId};
 use crate::policy::{Candidate, Clocks, Continuing, Presence};
 use crate::seats::Ticket;
@@ -23,7 +23,7 @@ impl Call {
         let again = self.is_retrying();
         let decision = self.decision(now, started, view);
         if !again && matches!(decision, Decision::Go(_)) {
-            self.instead_of = self.passed_cooling();
+            self.instead_of = self.passed_cooling(view);
         }
         self.recorder.admitted(now, view, &self.passed, decision);
         self.carry_out(now, view, decision);
@@ -43,8 +43,13 @@ impl Call {
         )
     }
 
-    fn passed_cooling(&self) -> Vec<RouteId> {
-        let cooled = self.passed.iter().filter(|p| matches!(p.reason, Reason::Cooling(_)));
+    /// What cools and was passed over, the candidate that this very call cooled included.
+    fn passed_cooling(&self, view: &View) -> Vec<RouteId> {
+        let cools = |passed: &&Passed| {
+            let state = view.candidates.get(passed.candidate as usize);
+            state.is_some_and(|state| state.cooling_ms.is_some())
+        };
+        let cooled = self.passed.iter().filter(cools);
         cooled.filter_map(|p| self.candidate(p.candidate)).map(|c| c.route).collect()
     }
 
