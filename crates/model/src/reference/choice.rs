@@ -90,7 +90,8 @@ impl Reference {
         match decision {
             Decision::Go(start) => {
                 if again.is_none() {
-                    let cooling = passed.iter().filter(|p| matches!(p.reason, Reason::Cooling(_)));
+                    let cools = |index: u32| view.candidates[index as usize].cooling_ms.is_some();
+                    let cooling = passed.iter().filter(|p| cools(p.candidate));
                     runner.instead_of = cooling
                         .filter_map(|p| runner.spec.queue.candidates.get(p.candidate as usize))
                         .map(|candidate| candidate.route)
