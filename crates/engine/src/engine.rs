@@ -326,7 +326,12 @@ impl Engine {
             SeatView::Free | SeatView::Full { .. } => {
                 self.leases += 1;
                 let lease = LeaseId(self.leases);
-                for back in route.seats.ask(now, holder, lease, row) {
+                let taken_back = route.seats.ask(now, holder, lease, row);
+                if taken_back.len() > 1 {
+                    // A narrow row has made more room than it needs: a wider one may use it.
+                    self.wake(candidate.route);
+                }
+                for back in taken_back {
                     let holder = back.holder;
                     let fact = Fact::Unseated { route: candidate.route, holder, rest_ms: 0 };
                     self.notices.push_back(Notice::Fact(fact));
