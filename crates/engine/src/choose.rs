@@ -122,12 +122,15 @@ pub(crate) fn choose(asking: &Asking<'_>, passed: &mut Vec<Passed>) -> Choice {
     if let Some(choice) = first_cooled(asking, &order) {
         return choice;
     }
-    if let Some(wait) = wait(asking, &order, next_moment) {
-        return wait;
-    }
-    first_too_small(asking, &order)
+    // R15: one that is surely too small is waited for only when no other can come back.
+    let large = |candidate: &Candidate| !asking.surely_too_small(candidate);
+    wait(asking, &order, large, next_moment)
+        .or_else(|| first_too_small(asking, &order))
+        .or_else(|| wait(asking, &order, |_| true, next_moment))
         .or_else(|| last_resort(asking, &order))
-        .or_else(|| wait(asking, &order, last_moment).filter(|_| asking.has_last_resort()))
+        .or_else(|| {
+            wait(asking, &order, |_| true, last_moment).filter(|_| asking.has_last_resort())
+        })
         .unwrap_or_else(|| Choice::Nothing { soonest_ms: soonest(asking, &order) })
 }
 
@@ -177,7 +180,7 @@ fn first_too_small(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
     order.iter().find_map(|&index| {
         let (candidate, state, past) = asking.at(index)?;
         match (past, asking.standing(candidate, state)) {
-            (Past::Untried, Standing::TooSmall(mode)) => Some(run(index, state, mode)),
+            (Past::Untried | Past::Cooled, Standing::TooSmall(mode)) => Some(run(index, state, mode)),
             _ => None,
         }
     })
@@ -213,13 +216,15 @@ fn run(candidate: u32, state: &CandidateView, mode: Mode) -> Choice {
 fn wait(
     asking: &Asking<'_>,
     order: &[u32],
+    counts: impl Fn(&Candidate) -> bool,
     moment: fn(&CandidateView, Past) -> Option<Moment>,
 ) -> Option<Choice> {
     let patience = asking.patience_ms;
     let moments = || {
         order.iter().filter_map(|&index| {
             let (candidate, state, past) = asking.at(index)?;
-            if asking.may_return(candidate, past) { moment(state, past) } else { None }
+            let may = asking.may_return(candidate, past) && counts(candidate);
+            if may { moment(state, past) } else { None }
         })
     };
     let in_reach = moments().filter_map(|(ms, why)| match (ms, why) {
