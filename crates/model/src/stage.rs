@@ -9,7 +9,7 @@ use ekiden_engine::{
     AttemptInput, Beat, Call, CallId, CallSpec, Candidate, Class, Clocks, Day, Decision, Delivery,
     Effect, Engine, Fact, Failure, Finish, Grant, History, Input, LastWord, Notice, Now, Output,
     Passed, Policy, Presence, Purpose, Queue, QueueId, Repair, RouteId, Seating, SessionId, Start,
-    Terminal, Wait, Want, Why,
+    Terminal, Trace, Wait, Want, Why,
 };
 
 /// The day on which every stage begins, and how it ends: at this Unix millisecond.
@@ -282,6 +282,12 @@ impl Stage {
     pub fn waits(&self, id: CallId) -> Option<(u64, Why)> {
         let act = self.acts.get(&id)?;
         Some((act.wake.0?.saturating_sub(self.now.mono_ms), act.wake.1))
+    }
+
+    /// What a call decided, and from what.
+    #[must_use]
+    pub fn trace(&self, id: CallId) -> Option<Trace> {
+        Some(self.acts.get(&id)?.call.trace())
     }
 
     /// The last admission of a call: whom it passed over, and what it decided.

@@ -419,13 +419,23 @@ fn pick(runner: &Runner, view: &View, passed: &mut Vec<Passed>) -> Picked {
             return Picked::One(index, mode);
         }
     }
-    if let Some((ms, why)) = wait(runner, view, &order, due) {
+    let large: Vec<usize> = order
+        .iter()
+        .copied()
+        .filter(|index| !too_small(runner, &runner.spec.queue.candidates[*index]))
+        .collect();
+    if let Some((ms, why)) = wait(runner, view, &large, due) {
         return Picked::Wait(ms, why);
     }
     for &index in &order {
-        if let (Mark::Fresh, Standing::Small(mode)) = (runner.marks[index], standing(index)) {
+        if let (Mark::Fresh | Mark::Cooled, Standing::Small(mode)) =
+            (runner.marks[index], standing(index))
+        {
             return Picked::One(index, mode);
         }
+    }
+    if let Some((ms, why)) = wait(runner, view, &order, due) {
+        return Picked::Wait(ms, why);
     }
     if runner.spec.queue.policy.retry_when_all_quarantined.is_on() {
         for &index in &order {
@@ -473,13 +483,13 @@ fn standing(runner: &Runner, view: &View, index: usize) -> Standing {
         (false, true) => Mode::Probe,
         (false, false) => Mode::Normal,
     };
-    // R15: the estimate is over 1.2 × window.
+    if too_small(runner, candidate) { Standing::Small(mode) } else { Standing::Runs(mode) }
+}
+
+/// R15: the estimate is over 1.2 × window.
+fn too_small(runner: &Runner, candidate: &Candidate) -> bool {
     let tokens = u64::from(runner.spec.input_tokens);
-    if candidate.window.is_some_and(|window| tokens * 5 > u64::from(window) * 6) {
-        Standing::Small(mode)
-    } else {
-        Standing::Runs(mode)
-    }
+    candidate.window.is_some_and(|window| tokens * 5 > u64::from(window) * 6)
 }
 
 fn fits(runner: &Runner, candidate: &Candidate) -> bool {
