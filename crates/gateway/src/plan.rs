@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::Uri;
@@ -377,9 +377,8 @@ fn engine_policy(settings: &PolicySettings, enabled: bool) -> Policy {
 fn digested(id: QueueId, policy: Policy, candidates: Vec<Candidate>) -> Queue {
     let mut queue = Queue { id, digest: 0, policy, candidates };
     // The same in every process: a digest of another run must compare.
-    let mut hasher = std::hash::BuildHasherDefault::<Fnv>::default().build_hasher();
-    format!("{queue:?}").hash(&mut hasher);
-    queue.digest = hasher.finish();
+    let hasher = std::hash::BuildHasherDefault::<Fnv>::default();
+    queue.digest = hasher.hash_one(format!("{queue:?}"));
     queue
 }
 

@@ -26,7 +26,7 @@ pub(crate) use coding::Decoder;
 pub(crate) use connect::Mark;
 pub use connect::{Dial, MemoryStream};
 pub(crate) use fault::{At, Fault, body_fault};
-pub(crate) use headers::{HOP, RequestHeaders, answer_headers, error_headers};
+pub(crate) use headers::{RequestHeaders, answer_headers, error_headers};
 pub(crate) use send::{Progress, Sending};
 
 use connect::Connector;
@@ -45,7 +45,7 @@ type HttpClient = Client<Connector, RequestBody>;
 
 /// What all providers share.
 #[derive(Clone, Debug)]
-pub struct Upstream {
+pub(crate) struct Upstream {
     tasks: Tasks,
     connector: Connector,
 }
@@ -89,8 +89,7 @@ impl Proxies {
 
 impl Upstream {
     /// The way out. `dial` is asked first for each host; tests answer with a pipe.
-    #[must_use]
-    pub fn new(tasks: Tasks, proxies: Proxies, dial: Option<Dial>) -> Self {
+    pub(crate) fn new(tasks: Tasks, proxies: Proxies, dial: Option<Dial>) -> Self {
         Self { tasks, connector: Connector::new(proxies.0, dial) }
     }
 

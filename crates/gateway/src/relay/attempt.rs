@@ -140,15 +140,16 @@ impl Running {
 
     /// Takes what came of an error's text for all of it.
     pub(crate) fn cut_error_short(&mut self) -> Option<Step> {
-        match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Body(body) if body.what != What::Answer => {
-                Some(Step::Error { status: body.status, body: body.bytes.freeze() })
-            }
-            other => {
-                self.phase = other;
-                None
-            }
-        }
+        let step = match &mut self.phase {
+            Phase::Body(body) if body.what != What::Answer => body.error(),
+            Phase::Body(_)
+            | Phase::Sending(_)
+            | Phase::Events(_)
+            | Phase::Looking(..)
+            | Phase::Over
+            | Phase::Ended(_) => return None,
+        };
+        Some(self.finished(step))
     }
 
     /// A fault that may be this machine's: `look` tells whether another host can be reached.
@@ -160,7 +161,12 @@ impl Running {
     pub(crate) fn end(&mut self) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Events(events) if !events.ended => Phase::Ended(Box::new(events.body)),
-            _ => Phase::Over,
+            Phase::Events(_)
+            | Phase::Sending(_)
+            | Phase::Body(_)
+            | Phase::Looking(..)
+            | Phase::Over
+            | Phase::Ended(_) => Phase::Over,
         };
     }
 
@@ -271,12 +277,10 @@ impl Events {
                 Some(Err(error)) => return Poll::Ready(broken(body_fault(&error))),
                 None => {
                     self.ended = true;
-                    if let Some(event) = self.sse.finish() {
-                        let beat = match reader.read(&event) {
-                            // A torn event is a cut, which the end without a terminal event tells.
-                            Beat::Malformed(_) => continue,
-                            beat => beat,
-                        };
+                    let Some(event) = self.sse.finish() else { continue };
+                    let beat = reader.read(&event);
+                    // A torn event is a cut, which the end without a terminal event tells.
+                    if !matches!(beat, Beat::Malformed(_)) {
                         return Poll::Ready(Step::Event(event, beat));
                     }
                 }

@@ -70,6 +70,7 @@ pub(crate) struct Driver {
 
 /// What a call waited for has come.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "it is moved once, and most of them are steps")]
 enum Happened {
     Step(Step),
     ClientGone,

@@ -10,7 +10,7 @@ use ekiden_dialect::write::{
     Fault, Reply, StreamFault, context_overflow, do_not_retry, error, error_event, retry_later,
 };
 use ekiden_engine::trace::Record;
-use ekiden_engine::{Class, LastWord, Reason, Trace};
+use ekiden_engine::{AttemptId, Class, LastWord, Reason, Trace};
 use ekiden_store::Told;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -34,56 +34,33 @@ pub(crate) struct Last {
 
 /// Puts a last word into the asker's dialect.
 pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trace) -> Last {
-    let asked = notes.input_tokens;
+    let list = || candidates(dialect, notes, trace);
     match word {
         LastWord::AsItCame(attempt) => {
             match notes.get(attempt).and_then(|note| note.error.as_ref()) {
                 Some(heard) => as_it_came(dialect, heard),
-                None => {
-                    let class = notes.get(attempt).and_then(Note::class);
-                    let message = format!("{} {}", intro(notes), candidates(dialect, notes, trace));
-                    let (fault, stream) = match class {
-                        Some(Class::Timeout | Class::Stall) => {
-                            (Fault::Timeout, StreamFault::Broken)
-                        }
-                        _ => (Fault::BadGateway, StreamFault::Broken),
-                    };
-                    let reply = error(dialect, fault, &message, None);
-                    ours(reply, error_event(dialect, stream, &message, None), Told::AsItCame)
-                }
+                None => without_an_answer(dialect, notes, attempt, &list()),
             }
         }
         LastWord::Overflow(attempt) => {
             let sizes = notes.get(attempt).map(|note| note.sizes).unwrap_or_default();
-            let (tokens, window) = overflow_sizes(sizes, asked, notes, attempt);
+            let (tokens, window) = overflow_sizes(sizes, notes, attempt);
             let fault = StreamFault::ContextOverflow { tokens, window };
             let event = error_event(dialect, fault, "", None);
-            ours(context_overflow(dialect, tokens, window), event, Told::Overflow)
+            ours(&context_overflow(dialect, tokens, window), event, Told::Overflow)
         }
         LastWord::ComeBack(ms) => {
             let seconds = ms.div_ceil(1_000).clamp(1, RETRY_AFTER_MAX_S);
-            let message = format!(
-                "{} Try again in {seconds} s. {}",
-                intro(notes),
-                candidates(dialect, notes, trace)
-            );
+            let message = format!("{} Try again in {seconds} s. {}", intro(notes), list());
             let event = error_event(dialect, StreamFault::Overloaded, &message, None);
-            ours(retry_later(dialect, &message, seconds), event, Told::ComeBack(seconds))
+            ours(&retry_later(dialect, &message, seconds), event, Told::ComeBack(seconds))
         }
         LastWord::DoNotRetry => {
-            let message = format!(
-                "{} Nothing comes back by itself today. {}",
-                intro(notes),
-                candidates(dialect, notes, trace)
-            );
-            let event = error_event(dialect, StreamFault::Exhausted, &message, None);
-            ours(do_not_retry(dialect, &message), event, Told::DoNotRetry)
+            let says = "Nothing comes back by itself today.";
+            let message = format!("{} {says} {}", intro(notes), list());
+            given_up(dialect, &message, Told::DoNotRetry)
         }
-        LastWord::EmptyQueue => {
-            let message = empty_queue(dialect, notes);
-            let event = error_event(dialect, StreamFault::Exhausted, &message, None);
-            ours(do_not_retry(dialect, &message), event, Told::EmptyQueue)
-        }
+        LastWord::EmptyQueue => given_up(dialect, &empty_queue(dialect, notes), Told::EmptyQueue),
         LastWord::LocalNetwork => {
             let message = format!(
                 "This machine's own network is in trouble, so that no candidate of {} can be \
@@ -91,16 +68,11 @@ pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trac
                 queue_name(notes)
             );
             let event = error_event(dialect, StreamFault::Overloaded, &message, None);
-            let reply = error(dialect, Fault::Unavailable, &message, None);
-            ours(reply, event, Told::LocalNetwork)
+            ours(&error(dialect, Fault::Unavailable, &message, None), event, Told::LocalNetwork)
         }
         LastWord::Deadline => {
-            let message = format!(
-                "The call's own time was up before a candidate had answered. {}",
-                candidates(dialect, notes, trace)
-            );
-            let event = error_event(dialect, StreamFault::Broken, &message, None);
-            ours(error(dialect, Fault::Timeout, &message, None), event, Told::Deadline)
+            let says = "The call's own time was up before a candidate had answered.";
+            broken_off(dialect, Fault::Timeout, &format!("{says} {}", list()), Told::Deadline)
         }
         LastWord::Broken(attempt, class) => {
             let route = notes.get(attempt).map(|note| notes.route(note.candidate));
@@ -109,21 +81,38 @@ pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trac
                 route.as_deref().unwrap_or("?"),
                 class.name()
             );
-            let event = error_event(dialect, StreamFault::Broken, &message, None);
-            ours(error(dialect, Fault::BadGateway, &message, None), event, Told::Broken(class))
+            broken_off(dialect, Fault::BadGateway, &message, Told::Broken(class))
         }
     }
 }
 
-/// Stable headers for the engine's last word in a reply.
-fn ours(reply: Reply, event: Bytes, told: Told) -> Last {
+/// The one candidate that was to be asked gave no answer at all, not even an error.
+fn without_an_answer(dialect: Dialect, notes: &Notes, attempt: AttemptId, list: &str) -> Last {
+    let late =
+        matches!(notes.get(attempt).and_then(Note::class), Some(Class::Timeout | Class::Stall));
+    let fault = if late { Fault::Timeout } else { Fault::BadGateway };
+    broken_off(dialect, fault, &format!("{} {list}", intro(notes)), Told::AsItCame)
+}
+
+fn broken_off(dialect: Dialect, fault: Fault, message: &str, told: Told) -> Last {
+    let event = error_event(dialect, StreamFault::Broken, message, None);
+    ours(&error(dialect, fault, message, None), event, told)
+}
+
+fn given_up(dialect: Dialect, message: &str, told: Told) -> Last {
+    let event = error_event(dialect, StreamFault::Exhausted, message, None);
+    ours(&do_not_retry(dialect, message), event, told)
+}
+
+/// A reply of our own.
+fn ours(reply: &Reply, event: Bytes, told: Told) -> Last {
     let mut headers = HeaderMap::new();
     for (name, value) in &reply.headers {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(HeaderName::from_static(name), value);
         }
     }
-    Last { status: reply.status, headers, body: reply.body, event, told }
+    Last { status: reply.status, headers, body: reply.body.clone(), event, told }
 }
 
 fn as_it_came(dialect: Dialect, heard: &Heard) -> Last {
@@ -147,12 +136,7 @@ fn as_it_came(dialect: Dialect, heard: &Heard) -> Last {
 
 /// What the error names; else our estimate and the window that is known, as long as the two say
 /// together what is the case.
-fn overflow_sizes(
-    sizes: Sizes,
-    asked: u64,
-    notes: &Notes,
-    attempt: ekiden_engine::AttemptId,
-) -> (Option<u64>, Option<u64>) {
+fn overflow_sizes(sizes: Sizes, notes: &Notes, attempt: AttemptId) -> (Option<u64>, Option<u64>) {
     let candidate = notes.get(attempt).map(|note| note.candidate);
     let known = candidate.and_then(|index| {
         let queue = notes.queue.engine(notes.queue.candidates.get(index)?.provider.dialect);
@@ -162,7 +146,7 @@ fn overflow_sizes(
         (Some(tokens), window) => (Some(tokens), window),
         // Clients size their compaction by these numbers: an estimate below the window would say
         // that there is nothing to do.
-        (None, Some(window)) => (Some(asked.max(window + 1)), Some(window)),
+        (None, Some(window)) => (Some(notes.input_tokens.max(window + 1)), Some(window)),
         (None, None) => (None, None),
     }
 }

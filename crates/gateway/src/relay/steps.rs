@@ -297,10 +297,9 @@ const fn finish(said: stream::Finish) -> engine::Finish {
 
 /// What came in place of an answer is a failure, whatever words stand in it.
 fn never_well(judged: Judged) -> Judged {
-    let class = match judged.failure.class {
-        Class::Aborted | Class::Truncated | Class::LocalNetwork => Class::ServerError,
-        class => class,
-    };
+    let odd = [Class::Aborted, Class::Truncated, Class::LocalNetwork];
+    let said = judged.failure.class;
+    let class = if odd.contains(&said) { Class::ServerError } else { said };
     Judged { failure: Failure { class, ..judged.failure }, ..judged }
 }
 

@@ -111,20 +111,27 @@ fn kind_of(error: &(dyn Error + 'static)) -> Option<TransportKind> {
 }
 
 fn io_kind(error: &io::Error) -> Option<TransportKind> {
-    Some(match error.kind() {
-        io::ErrorKind::ConnectionRefused => TransportKind::Refused,
-        io::ErrorKind::HostUnreachable
-        | io::ErrorKind::NetworkUnreachable
-        | io::ErrorKind::NetworkDown
-        | io::ErrorKind::AddrNotAvailable => TransportKind::Unreachable,
-        io::ErrorKind::ConnectionReset
-        | io::ErrorKind::ConnectionAborted
-        | io::ErrorKind::BrokenPipe
-        | io::ErrorKind::NotConnected => TransportKind::Reset,
-        io::ErrorKind::TimedOut => TransportKind::Timeout,
-        io::ErrorKind::UnexpectedEof => TransportKind::Eof,
-        _ => return None,
-    })
+    use io::ErrorKind as Kind;
+    const KINDS: [(&[Kind], TransportKind); 5] = [
+        (&[Kind::ConnectionRefused], TransportKind::Refused),
+        (
+            &[
+                Kind::HostUnreachable,
+                Kind::NetworkUnreachable,
+                Kind::NetworkDown,
+                Kind::AddrNotAvailable,
+            ],
+            TransportKind::Unreachable,
+        ),
+        (
+            &[Kind::ConnectionReset, Kind::ConnectionAborted, Kind::BrokenPipe, Kind::NotConnected],
+            TransportKind::Reset,
+        ),
+        (&[Kind::TimedOut], TransportKind::Timeout),
+        (&[Kind::UnexpectedEof], TransportKind::Eof),
+    ];
+    let found = KINDS.iter().find(|(kinds, _)| kinds.contains(&error.kind()));
+    found.map(|(_, kind)| *kind)
 }
 
 /// HTTP/2 says in two ways that it has not begun to serve a request; the client's library tells

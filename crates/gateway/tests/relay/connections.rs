@@ -5,7 +5,7 @@ use std::io;
 use ekiden_engine::Class;
 use ekiden_store::{Told, What};
 
-use super::stage::{Setting, Stage, Way};
+use super::stage::{Setting, Stage, Trouble, Way};
 
 #[tokio::test(start_paused = true)]
 async fn r48_a_reused_connection_that_dies_is_no_attempt() {
@@ -27,7 +27,6 @@ async fn connections_are_kept_and_used_again() {
         let stage = Stage::of(way, "ok:one; ok:two; ok:three", "ok:never");
         for text in ["one", "two", "three"] {
             stage.ask().await.is_whole(text);
-            stage.gateway.core().tasks();
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
         assert_eq!(stage.a.log().connections_total, 1, "{way:?}");
@@ -38,7 +37,7 @@ async fn connections_are_kept_and_used_again() {
 async fn a_server_that_refuses_connections_is_left_for_the_next() {
     for way in Way::ALL {
         let stage = Stage::of(way, "ok:never", "ok:second");
-        stage.trouble("a", Some(io::ErrorKind::ConnectionRefused));
+        stage.trouble("a", Some(Trouble::Fails(io::ErrorKind::ConnectionRefused)));
         stage.ask().await.is_whole("second");
         assert_eq!(stage.ledger()[0].class, Some(Class::TransportRemote));
     }
@@ -48,7 +47,7 @@ async fn a_server_that_refuses_connections_is_left_for_the_next() {
 async fn r43_a_name_that_fails_while_others_can_be_reached_is_that_providers_trouble() {
     for way in Way::ALL {
         let stage = Stage::of(way, "ok:never", "ok:second");
-        stage.trouble("a", Some(io::ErrorKind::NotFound));
+        stage.trouble("a", Some(Trouble::Fails(io::ErrorKind::NotFound)));
         stage.ask().await.is_whole("second");
         assert_eq!(stage.ledger()[0].class, Some(Class::TransportRemote));
     }
@@ -59,7 +58,7 @@ async fn r43_this_machines_own_trouble_blames_nobody_is_waited_out_and_said() {
     for way in Way::ALL {
         let stage = Stage::of(way, "ok:first", "ok:second");
         for provider in ["a", "b", "c"] {
-            stage.trouble(provider, Some(io::ErrorKind::NetworkUnreachable));
+            stage.trouble(provider, Some(Trouble::Fails(io::ErrorKind::NetworkUnreachable)));
         }
         let got = stage.ask().await;
         assert_eq!(got.status, 503, "{got:?}");
@@ -80,11 +79,13 @@ async fn r43_this_machines_own_trouble_blames_nobody_is_waited_out_and_said() {
 #[tokio::test(start_paused = true)]
 async fn r11_a_connection_that_never_stands_is_left_after_the_connect_clock() {
     for way in Way::ALL {
-        let setting = Setting { queue: "connect_timeout = \"3s\"", ..Setting::default() };
-        let stage = Stage::set(way, "hang", "ok:second", &setting);
-        // In memory a connection stands at once; the clock is seen not to run on past it.
+        let queue = "connect_timeout = \"3s\"\nretries = 0";
+        let setting = Setting { queue, scheme_of_a: "https", ..Setting::default() };
+        let stage = Stage::set(way, "ok:never", "ok:second", &setting);
+        stage.trouble("a", Some(Trouble::Stuck));
         let got = stage.ask().await;
         got.is_whole("second");
-        assert!(got.took.as_secs() > 3);
+        assert_eq!(got.took.as_secs(), 3);
+        assert_eq!(stage.ledger()[0].class, Some(Class::Timeout));
     }
 }

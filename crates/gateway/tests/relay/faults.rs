@@ -84,6 +84,17 @@ async fn k7_what_is_down_for_good_is_left_and_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn k1_an_error_inside_a_200_fails_over_like_one_with_a_status() {
+    for way in Way::ALL {
+        for script in ["error:quota", "error-after:0/quota", "error-after:0/overloaded"] {
+            let stage = Stage::of(way, script, "ok:second");
+            stage.ask().await.is_whole("second");
+            assert_eq!(stage.hits().1, 1, "{script}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r11_no_answer_at_all_is_one_attempt_and_moves_on_when_the_clock_says_so() {
     for way in Way::ALL {
         let stage = Stage::of(way, "hang", "ok:second");

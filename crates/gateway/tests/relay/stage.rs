@@ -11,7 +11,7 @@ use ekiden_gateway::body::Body;
 use ekiden_gateway::clock::{Calendar, Clock};
 use ekiden_gateway::{CoreOptions, Gateway};
 use ekiden_sim::{Script, Upstream};
-use ekiden_store::{AttemptRow, Entry};
+use ekiden_store::{AttemptRow, Entry, Store};
 use http::{HeaderMap, Request, Response};
 use http_body_util::Full;
 use serde_json::{Value, json};
@@ -60,12 +60,20 @@ pub(crate) struct Stage {
     pub(crate) gateway: Gateway,
     pub(crate) a: Upstream,
     pub(crate) b: Upstream,
-    pub(crate) c: Upstream,
     pub(crate) way: Way,
     troubles: Troubles,
 }
 
-type Troubles = Arc<Mutex<HashMap<String, io::ErrorKind>>>;
+type Troubles = Arc<Mutex<HashMap<String, Trouble>>>;
+
+/// What is wrong with the connections to a provider.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trouble {
+    /// They fail like this.
+    Fails(io::ErrorKind),
+    /// Nothing ever comes from the other side, not even the answer to a handshake.
+    Stuck,
+}
 
 /// What is changed of the usual settings.
 #[derive(Clone, Debug)]
@@ -75,11 +83,19 @@ pub(crate) struct Setting {
     pub(crate) top: &'static str,
     pub(crate) providers: &'static str,
     pub(crate) more: &'static str,
+    pub(crate) scheme_of_a: &'static str,
 }
 
 impl Default for Setting {
     fn default() -> Self {
-        Self { candidates: r#""a/m1", "b/m2""#, queue: "", top: "", providers: "", more: "" }
+        Self {
+            candidates: r#""a/m1", "b/m2""#,
+            queue: "",
+            top: "",
+            providers: "",
+            more: "",
+            scheme_of_a: "http",
+        }
     }
 }
 
@@ -90,16 +106,24 @@ impl Stage {
     }
 
     pub(crate) fn set(way: Way, a: &str, b: &str, setting: &Setting) -> Self {
-        let script = |text: &str| Upstream::new(text.parse::<Script>().expect(text));
-        let (a, b, c) = (script(a), script(b), script("ok:from c"));
+        Self::build(way, a, b, setting, None)
+    }
+
+    /// Another process on the same store.
+    pub(crate) fn restarted(way: Way, a: &str, b: &str, store: Arc<dyn Store>) -> Self {
+        Self::build(way, a, b, &Setting::default(), Some(store))
+    }
+
+    pub(crate) fn config(way: Way, setting: &Setting) -> Arc<Config> {
         let dialect = match way.dialect {
             Dialect::Chat => "openai-chat",
             Dialect::Anthropic => "anthropic-messages",
         };
         let provider = |id: &str| {
             format!(
-                "[providers.{id}]\nbase_url = \"http://{id}.example/v1\"\ndialect = \"{dialect}\"\n\
+                "[providers.{id}]\nbase_url = \"{}://{id}.example/v1\"\ndialect = \"{dialect}\"\n\
                  api_key = \"key-of-{id}-000000\"\n{}\n",
+                if id == "a" { setting.scheme_of_a } else { "http" },
                 setting.providers
             )
         };
@@ -111,29 +135,32 @@ impl Stage {
             provider("c"),
         );
         let loaded = Config::parse(&text, "test.toml", &FixedEnv::new());
-        let loaded = loaded.unwrap_or_else(|problems| panic!("{problems}"));
+        loaded.unwrap_or_else(|problems| panic!("{problems}")).config
+    }
+
+    fn build(way: Way, a: &str, b: &str, setting: &Setting, store: Option<Arc<dyn Store>>) -> Self {
+        let script = |text: &str| Upstream::new(text.parse::<Script>().expect(text));
+        let (a, b, c) = (script(a), script(b), script("ok:from c"));
         let troubles = Troubles::default();
-        let hosts = HashMap::from([
-            ("a.example", a.clone()),
-            ("b.example", b.clone()),
-            ("c.example", c.clone()),
-        ]);
+        let hosts =
+            HashMap::from([("a.example", a.clone()), ("b.example", b.clone()), ("c.example", c)]);
         let options = CoreOptions {
             clock: Some(Clock::starting_at(NOON_MS, Calendar::new(Some("UTC"), 1))),
             dial: Some(dial(hosts, Arc::clone(&troubles))),
             seed: Some(1),
+            store,
             ..CoreOptions::default()
         };
-        let gateway = Gateway::in_process(loaded.config, options);
-        Self { gateway, a, b, c, way, troubles }
+        let gateway = Gateway::in_process(Self::config(way, setting), options);
+        Self { gateway, a, b, way, troubles }
     }
 
     /// Connections to this provider fail like this from now on; `None`: they stand again.
-    pub(crate) fn trouble(&self, provider: &str, kind: Option<io::ErrorKind>) {
+    pub(crate) fn trouble(&self, provider: &str, trouble: Option<Trouble>) {
         let host = format!("{provider}.example");
         let mut troubles = self.troubles.lock().unwrap();
-        match kind {
-            Some(kind) => troubles.insert(host, kind),
+        match trouble {
+            Some(trouble) => troubles.insert(host, trouble),
             None => troubles.remove(&host),
         };
     }
@@ -212,8 +239,14 @@ impl Stage {
 
 fn dial(hosts: HashMap<&'static str, Upstream>, troubles: Troubles) -> ekiden_gateway::Dial {
     Arc::new(move |host: &str, _port| {
-        if let Some(kind) = troubles.lock().unwrap().get(host) {
-            return Some(Err((*kind).into()));
+        match troubles.lock().unwrap().get(host) {
+            Some(Trouble::Fails(kind)) => return Some(Err((*kind).into())),
+            Some(Trouble::Stuck) => {
+                let (near, far) = tokio::io::duplex(64 * 1024);
+                std::mem::forget(far);
+                return Some(Ok(near));
+            }
+            None => {}
         }
         let Some(upstream) = hosts.get(host) else {
             return Some(Err(io::ErrorKind::NotFound.into()));
@@ -224,8 +257,7 @@ fn dial(hosts: HashMap<&'static str, Upstream>, troubles: Troubles) -> ekiden_ga
     })
 }
 
-#[expect(clippy::disallowed_methods, reason = "a scripted upstream is no part of the gateway")]
-fn spawn(future: impl Future<Output = ()> + Send + 'static) {
+pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) {
     drop(tokio::spawn(future));
 }
 

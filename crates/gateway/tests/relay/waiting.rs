@@ -157,3 +157,55 @@ async fn r20_background_work_touches_no_session() {
         stage.ask_in("other").await.is_whole("first");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn r22_after_a_cooldown_one_call_goes_alone() {
+    for way in Way::ALL {
+        let stage = Stage::of(way, "429:90; head:5s | ok:first", "ok:second");
+        stage.ask_in("one").await.is_whole("second");
+        sleep(Duration::from_secs(91)).await;
+        let (one, two) = tokio::join!(stage.ask_in("two"), stage.ask_in("three"));
+        let served = [one.text(), two.text()];
+        assert!(served.contains(&"first".to_owned()) && served.contains(&"second".to_owned()));
+        stage.ask_in("four").await.is_whole("first");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r17_a_restart_takes_up_what_was_kept() {
+    for way in Way::ALL {
+        let stage = Stage::of(way, "503", "ok:second");
+        stage.ask().await.is_whole("second");
+        let store = std::sync::Arc::clone(stage.gateway.core().store());
+        let again = Stage::restarted(way, "ok:first", "ok:second", store);
+        again.ask().await.is_whole("second");
+        assert_eq!(again.hits(), (0, 1));
+        again.ask_in("another").await.is_whole("first");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r24_a_reload_keeps_running_calls_and_gives_back_what_left() {
+    for way in Way::ALL {
+        let stage = Stage::of(way, "head:5s | ok:first", "ok:second");
+        let next = Setting { candidates: r#""b/m2""#, ..Setting::default() };
+        let config = Stage::config(way, &next);
+        let (got, ()) = tokio::join!(stage.ask(), async {
+            sleep(Duration::from_secs(1)).await;
+            stage.gateway.core().reload(config);
+        });
+        got.is_whole("first");
+        stage.ask().await.is_whole("second");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r47_a_side_call_writes_nothing_to_its_session() {
+    for way in Way::ALL {
+        let stage = Stage::of(way, "503", "ok:second");
+        let headers = [("x-claude-code-request-class", "auxiliary")];
+        stage.ask_as("s", &stage.body(), &headers).await.is_whole("second");
+        stage.a.script("ok:first".parse().unwrap());
+        stage.ask().await.is_whole("first");
+    }
+}

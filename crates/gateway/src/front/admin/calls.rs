@@ -11,6 +11,7 @@ use ekiden_store::{Ending, Evidence};
 
 use crate::calls::{Calls, Open, Past, PastAttempt};
 use crate::core::Core;
+use crate::explain::{Step, explain};
 
 use super::journal::{said, told};
 
@@ -39,6 +40,9 @@ pub(super) struct Call {
     #[serde(skip_serializing_if = "Option::is_none")]
     route: Option<Arc<str>>,
     attempts: Vec<Attempt>,
+    /// Why it did what it did; only where one call is asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<Step>,
 }
 
 #[derive(Serialize)]
@@ -63,7 +67,7 @@ pub(super) fn list(calls: &Calls, now: Now, most: usize) -> List {
 /// The call of that public id.
 pub(super) fn find(core: &Core, id: &str) -> Option<Call> {
     if let Some(past) = core.calls().find(id) {
-        return Some(Call::past(&past));
+        return Some(Call { steps: explain(&past), ..Call::past(&past) });
     }
     let now = core.clock().now();
     let open = core.calls().open_now();
@@ -89,6 +93,7 @@ impl Call {
             told: None,
             route: None,
             attempts: Vec::new(),
+            steps: Vec::new(),
         }
     }
 

@@ -1,0 +1,100 @@
+//! What only sockets show: how soon a cancel reaches the upstream, and what a dead connection is.
+
+use std::time::Duration;
+
+use ekiden_config::{Config, FixedEnv};
+use ekiden_gateway::{CoreOptions, Gateway, Running};
+use ekiden_sim::{Seen, Upstream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use super::stage::spawn;
+
+struct Sockets {
+    running: Running,
+    upstream: Upstream,
+}
+
+async fn open(script: &str) -> Sockets {
+    let upstream = Upstream::new(script.parse().expect(script));
+    let (listener, address) = Upstream::bind().await.unwrap();
+    spawn(upstream.clone().run(listener, std::future::pending()));
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\n[providers.a]\nbase_url = \"http://{address}/v1\"\n\
+         dialect = \"openai-chat\"\n[queues.default]\ncandidates = [\"a/m1\"]\n"
+    );
+    let loaded = Config::parse(&text, "test.toml", &FixedEnv::new());
+    let loaded = loaded.unwrap_or_else(|problems| panic!("{problems}"));
+    let running = Gateway::start(loaded.config, CoreOptions::default()).await.unwrap();
+    Sockets { running, upstream }
+}
+
+async fn ask(sockets: &Sockets) -> TcpStream {
+    let mut stream = TcpStream::connect(sockets.running.addr()).await.unwrap();
+    let body = r#"{"model":"default","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+async fn until(stream: &mut TcpStream, wanted: &str) -> String {
+    let mut text = String::new();
+    let mut piece = [0; 4096];
+    while !text.contains(wanted) {
+        let read = timeout(Duration::from_secs(10), stream.read(&mut piece)).await;
+        match read.expect("it comes").unwrap() {
+            0 => break,
+            read => text.push_str(&String::from_utf8_lossy(&piece[..read])),
+        }
+    }
+    text
+}
+
+#[tokio::test]
+async fn g03_a_client_that_leaves_is_seen_upstream_within_100_ms() {
+    for script in ["hang", "ok:one two three | drip:20s"] {
+        let sockets = open(script).await;
+        let mut client = ask(&sockets).await;
+        if script == "hang" {
+            sockets.upstream.wait_for(|log| log.in_flight == 1).await;
+        } else {
+            until(&mut client, "one").await;
+        }
+        let left = Instant::now();
+        drop(client);
+        let gone = sockets.upstream.wait_for(|log| log.calls().all(|seen| seen.end.is_some()));
+        let log = timeout(Duration::from_secs(10), gone).await.expect("cancelled");
+        let at = log.calls().next().and_then(Seen::client_left_at).expect("by us");
+        assert!(at - left < Duration::from_millis(100), "{script}: {:?}", at - left);
+    }
+}
+
+#[tokio::test]
+async fn r48_a_connection_that_died_meanwhile_costs_no_attempt() {
+    let sockets = open("ok:one | die-on-reuse; ok:two").await;
+    assert!(until(&mut ask(&sockets).await, "[DONE]").await.contains("one"));
+    let text = until(&mut ask(&sockets).await, "[DONE]").await;
+    assert!(text.contains("two") && text.contains("x-ekiden-attempts: 1"), "{text}");
+    assert_eq!(sockets.upstream.log().died_on_reuse, 1);
+}
+
+#[tokio::test]
+async fn r10_after_output_a_known_agent_sees_its_connection_cut() {
+    let sockets = open("ok:one two three | cut:2").await;
+    let mut stream = TcpStream::connect(sockets.running.addr()).await.unwrap();
+    let body = r#"{"model":"default","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nuser-agent: opencode/1.2\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let text = until(&mut stream, "never said").await;
+    assert!(text.contains("two"), "{text}");
+    assert!(!text.ends_with("0\r\n\r\n") && !text.contains("[DONE]"), "{text}");
+}
