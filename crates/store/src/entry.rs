@@ -176,13 +176,34 @@ impl What {
 
     /// With no more of an error than may be kept.
     pub(crate) fn bounded(mut self) -> Self {
-        if let Self::Quarantined { class, evidence, .. } | Self::Cooled { class, evidence, .. } =
-            &mut self
-        {
-            *evidence = std::mem::take(evidence).bounded(*class);
+        match &mut self {
+            Self::Quarantined { class, evidence, .. } | Self::Cooled { class, evidence, .. } => {
+                *evidence = std::mem::take(evidence).bounded(*class);
+            }
+            Self::Repaired { param, .. } => *param = cut(param),
+            Self::QueueGone { asked, .. } => *asked = cut(asked).into(),
+            Self::Lifted { .. }
+            | Self::OnTrial { .. }
+            | Self::Warmed { .. }
+            | Self::FailedOver { .. }
+            | Self::Rotated { .. }
+            | Self::Stalled { .. }
+            | Self::Waited { .. }
+            | Self::Continued { .. }
+            | Self::ChunkSkipped { .. }
+            | Self::Refused { .. }
+            | Self::Slept { .. }
+            | Self::Turned { .. } => {}
         }
         self
     }
+}
+
+/// Characters of a name that somebody outside chose for this one occasion.
+const NAME_CHARS_MAX: usize = 200;
+
+fn cut(name: &str) -> String {
+    name.chars().take(NAME_CHARS_MAX).collect()
 }
 
 /// What a call waited for.

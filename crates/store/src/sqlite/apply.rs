@@ -137,18 +137,18 @@ pub(super) fn apply(
             &[&&**provider],
         ),
         Record::Paused { session, since_ms } => {
-            let (everybody, session) = pause_key(session.as_deref());
+            let (of_session, session) = pause_key(session.as_deref());
             change.put(
                 Table::Pause,
-                "UPDATE pause SET since_ms = ?3 WHERE everybody = ?1 AND session = ?2",
+                "UPDATE pause SET since_ms = ?3 WHERE of_session = ?1 AND session = ?2",
                 "INSERT INTO pause VALUES (?1, ?2, ?3)",
-                params![everybody, session, int(*since_ms)],
+                params![of_session, session, int(*since_ms)],
             )
         }
         Record::Resumed { session } => {
-            let (everybody, session) = pause_key(session.as_deref());
-            let sql = "DELETE FROM pause WHERE everybody = ?1 AND session = ?2";
-            change.delete(Table::Pause, sql, params![everybody, session])
+            let (of_session, session) = pause_key(session.as_deref());
+            let sql = "DELETE FROM pause WHERE of_session = ?1 AND session = ?2";
+            change.delete(Table::Pause, sql, params![of_session, session])
         }
     }
 }
@@ -431,7 +431,7 @@ impl Change<'_> {
 }
 
 fn pause_key(session: Option<&str>) -> (bool, &str) {
-    (session.is_none(), session.unwrap_or_default())
+    (session.is_some(), session.unwrap_or_default())
 }
 
 fn tokens(tokens: Tokens) -> (Option<i64>, Option<&'static str>) {

@@ -78,8 +78,11 @@ impl Queue {
         let mut waiting = self.lock();
         let dropped = waiting.take(records);
         drop(waiting);
-        self.lose(dropped);
         self.more.notify_one();
+        if dropped > 0 {
+            self.lose(dropped);
+            self.set_trouble(Some(Trouble::Behind));
+        }
     }
 
     /// Takes everything or nothing, and gives where to wait for the outcome.

@@ -44,10 +44,12 @@ pub(super) const RECALL: [&str; 5] = [
     "SELECT session, queue, route, day FROM verified ORDER BY session, queue, route",
     "SELECT route, day, successes, failures FROM tally ORDER BY route",
     "SELECT session, route, day, tokens, speaking_ms FROM speed ORDER BY session, route",
-    "SELECT everybody, session, since_ms FROM pause ORDER BY everybody DESC, session",
+    "SELECT of_session, session, since_ms FROM pause ORDER BY of_session, session",
 ];
 
 pub(super) fn recall(file: &Connection) -> Rows<Record> {
+    // One moment of the file.
+    let _moment = file.unchecked_transaction()?;
     let names = &mut Names::default();
     let [quarantine, verified, tally, speed, pause] = RECALL;
     let mut records = Vec::new();
@@ -75,8 +77,8 @@ pub(super) fn recall(file: &Connection) -> Rows<Record> {
     })?;
     each(file, pause, &[], |row| {
         let paused = |names: &mut Names| {
-            let everybody: bool = row.get(0).ok()?;
-            let session = if everybody { None } else { Some(names.text(row, 1)?) };
+            let of_session: bool = row.get(0).ok()?;
+            let session = if of_session { Some(names.text(row, 1)?) } else { None };
             Some(Record::Paused { session, since_ms: number(row, 2)? })
         };
         records.extend(paused(names));

@@ -131,10 +131,10 @@ CREATE TABLE deleted_queue (
     queue TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- P5. `everybody` is 1 for the one pause that has no session.
+-- P5. `of_session` is 0 for the one pause of everybody, which has no session.
 CREATE TABLE pause (
-    everybody INTEGER NOT NULL,
+    of_session INTEGER NOT NULL,
     session TEXT NOT NULL,
     since_ms INTEGER NOT NULL,
-    PRIMARY KEY (everybody, session)
+    PRIMARY KEY (of_session, session)
 ) STRICT, WITHOUT ROWID;

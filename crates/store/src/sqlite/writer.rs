@@ -18,6 +18,8 @@ const BATCH: Duration = Duration::from_millis(BATCH_MS_MAX);
 const RETRY: Duration = Duration::from_secs(1);
 /// The part of the file's bound that the log may take: at most so many bytes, and a quarter.
 const LOG_BYTES_MAX: u64 = 8 << 20;
+/// What SQLite's index of its log takes.
+const INDEX_BYTES: u64 = 64 << 10;
 /// How often room is made for one batch: each time a tenth of the ledgers goes.
 const TRIMS_MAX: usize = 20;
 
@@ -196,7 +198,7 @@ impl Writer {
     fn shrink(&mut self) -> rusqlite::Result<()> {
         let log = LOG_BYTES_MAX.min(self.bounds.bytes_max / 4);
         let page = self.number("page_size")?.max(1);
-        let pages = int(self.bounds.bytes_max - log) / page;
+        let pages = int(self.bounds.bytes_max.saturating_sub(log + INDEX_BYTES)) / page;
         self.connection.pragma_update(None, "wal_autocheckpoint", (int(log) / page / 2).max(1))?;
         self.connection.pragma_update(None, "journal_size_limit", int(log))?;
         let change = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

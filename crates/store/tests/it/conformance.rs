@@ -61,7 +61,7 @@ fn r17_what_holds_is_found_again_and_a_new_day_finds_nothing(open: Open) {
         Record::Verified { place: a.clone(), day: 7 },
     ]);
     let holds = [
-        Record::Quarantined { place: b.clone(), quarantine: own_reset },
+        Record::Quarantined { place: b, quarantine: own_reset },
         Record::Verified { place: a.clone(), day: 7 },
     ];
     assert_eq!(kept.store.recall(), holds);
@@ -273,7 +273,7 @@ fn r34_sums_tell_reported_from_estimated_and_waste_apart(open: Open) {
     let by_route = sums(SumFilter::by(SumBy::Route));
     let keys: Vec<_> = by_route.iter().map(|sum| sum.key.clone()).collect();
     assert_eq!(keys, [name("a/m"), name("b/m")]);
-    let [a, b] = &by_route[..] else { panic!("two") };
+    let (a, b) = (&by_route[0], &by_route[1]);
     assert_eq!((a.all.attempts, a.waste.attempts, a.complete, a.unknown), (2, 1, 2, 0));
     assert_eq!(a.all.output, TokenSum { reported: 6, estimated: 0 });
     assert_eq!(a.waste.output, TokenSum { reported: 3, estimated: 0 });

@@ -207,7 +207,7 @@ impl Chance {
             10 => What::Repaired { route, param: "top_k".into() },
             11 => What::ChunkSkipped { route },
             12 => What::Refused { session, queue, told: self.told() },
-            13 => What::QueueGone { asked: "old".into(), queue },
+            13 => What::QueueGone { asked: "older ".repeat(50).into(), queue },
             14 => What::Slept { ms: self.time() },
             _ => What::Turned { day: 7 },
         }

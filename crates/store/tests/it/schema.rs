@@ -1,1 +1,78 @@
-//! to be written
+//! Versions of the file.
+
+use std::fs;
+
+use ekiden_store::{Bounds, FILE_NAME, OpenError, SqliteStore, Store, SumBy, SumFilter};
+use rusqlite::Connection;
+
+use crate::made::open;
+
+/// A file of each version that was ever released, as SQL, with something in every table.
+const RELEASED: &[(u32, &str)] = &[(1, include_str!("../schema/v1.sql"))];
+
+#[test]
+fn a_file_of_every_version_is_read_and_written_on() {
+    for (version, sql) in RELEASED {
+        let folder = tempfile::tempdir().unwrap();
+        let old = Connection::open(folder.path().join(FILE_NAME)).unwrap();
+        old.execute_batch(sql).unwrap();
+        drop(old);
+        let store = open(folder.path(), Bounds::default());
+        assert_eq!(store.recall().len(), 6, "version {version}");
+        assert_eq!(store.evidence().len(), 1, "version {version}");
+        assert_eq!(store.journal(10).len(), 1, "version {version}");
+        assert_eq!((store.attempts(10).len(), store.calls(10).len()), (1, 1), "version {version}");
+        assert_eq!(store.sums(&SumFilter::by(SumBy::Day), 10).len(), 1, "version {version}");
+        assert_eq!((store.catalogs().len(), store.deleted_queues().len()), (1, 1));
+        store.keep(vec![ekiden_store::Record::Turned { day: 20_001 }]).unwrap();
+        assert_eq!(store.recall().len(), 2, "pauses outlive the day");
+        let newest: i64 = Connection::open(store.path())
+            .unwrap()
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+            .unwrap();
+        assert_eq!(newest, i64::from(RELEASED.last().unwrap().0), "a new version needs its file");
+    }
+}
+
+#[test]
+fn a_newer_file_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path(), Bounds::default()));
+    let path = folder.path().join(FILE_NAME);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = fs::read(&path).unwrap();
+    let refused = SqliteStore::open(folder.path(), Bounds::default()).unwrap_err();
+    assert!(matches!(refused, OpenError::Newer { found: 99, known: 1, .. }), "{refused:?}");
+    let text = refused.to_string();
+    assert!(text.ends_with("has version 99, and this program knows versions up to 1"), "{text}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn the_file_of_another_program_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE_NAME);
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE notes (text)").unwrap();
+    let before = fs::read(&path).unwrap();
+    let refused = SqliteStore::open(folder.path(), Bounds::default()).unwrap_err();
+    assert!(matches!(refused, OpenError::Foreign { .. }), "{refused:?}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn what_is_no_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE_NAME);
+    let before = "not a database, whatever it is ".repeat(500);
+    fs::write(&path, &before).unwrap();
+    let refused = SqliteStore::open(folder.path(), Bounds::default()).unwrap_err();
+    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = SqliteStore::open(&folder.path().join("no"), Bounds::default()).unwrap_err();
+    assert!(matches!(refused, OpenError::Unusable { .. }), "{refused:?}");
+}
