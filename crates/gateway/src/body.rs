@@ -63,7 +63,7 @@ impl Body {
     #[must_use]
     pub fn stream(ahead_max_bytes: usize) -> (BodySender, Self) {
         let pipe = Arc::new(Pipe { ahead_max_bytes, state: Mutex::default() });
-        let inner = Inner::Stream(Reader { pipe: Arc::clone(&pipe) });
+        let inner = Inner::Stream(Reader { pipe: Arc::clone(&pipe), unwritten: false });
         (BodySender { pipe }, Self { inner, ending: None })
     }
 
@@ -109,7 +109,8 @@ impl Body {
             },
         }
         // Asked only when there is nothing to send, so that it costs a flowing stream nothing.
-        let over = self.ending.as_mut().is_some_and(|ending| ending.when.as_mut().poll(cx).is_ready());
+        let over =
+            self.ending.as_mut().is_some_and(|ending| ending.when.as_mut().poll(cx).is_ready());
         if !over {
             return Poll::Pending;
         }
@@ -225,6 +226,8 @@ impl Drop for BodySender {
 #[derive(Debug)]
 struct Reader {
     pipe: Arc<Pipe>,
+    /// Something was handed over since the last pause: the server may not have written it yet.
+    unwritten: bool,
 }
 
 impl Reader {
@@ -236,15 +239,24 @@ impl Reader {
             if was_full && state.ahead_bytes < self.pipe.ahead_max_bytes {
                 wake(&mut state.room);
             }
+            self.unwritten = true;
             return Poll::Ready(Some(Ok(bytes)));
         }
         match state.end {
             Some(End::Whole) => Poll::Ready(None),
+            // The server drops what it has not written when a body fails, and writes it when a
+            // body has nothing to give: what was let through must arrive before the cut.
             Some(End::Broken) => {
+                state.end = Some(End::Cut);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Some(End::Cut) => {
                 state.end = Some(End::Whole);
                 Poll::Ready(Some(Err(Aborted)))
             }
             None => {
+                self.unwritten = false;
                 register(&mut state.reader, cx);
                 Poll::Pending
             }
@@ -284,6 +296,8 @@ struct State {
 enum End {
     Whole,
     Broken,
+    /// Broken, and all that was let through is written.
+    Cut,
 }
 
 impl Pipe {

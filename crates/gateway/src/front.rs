@@ -77,11 +77,7 @@ pub(crate) struct Front {
 
 impl Front {
     /// `listen` is the address that clients were told.
-    pub(crate) fn new(
-        core: Arc<Core>,
-        listen: SocketAddr,
-        stage: watch::Receiver<Stage>,
-    ) -> Self {
+    pub(crate) fn new(core: Arc<Core>, listen: SocketAddr, stage: watch::Receiver<Stage>) -> Self {
         let plan = core.plan();
         let limits = plan.config().limits;
         Self {
@@ -120,7 +116,7 @@ impl Front {
             Err(refusal) => return barred(dialect, refusal),
             Ok(Access::Preflight(_)) => no_content(),
             Ok(Access::Plain | Access::Allowed(_)) => match endpoint {
-                Ok(endpoint) => self.answer(&plan, endpoint, dialect, parts, body).await,
+                Ok(endpoint) => self.answer(&plan, endpoint, parts, body).await,
                 Err(miss) => missed(dialect, miss, &parts),
             },
         };
@@ -134,7 +130,6 @@ impl Front {
         self: &Arc<Self>,
         plan: &Arc<Plan>,
         endpoint: Endpoint,
-        dialect: Dialect,
         parts: Parts,
         body: B,
     ) -> Response<Body>
@@ -182,7 +177,8 @@ impl Front {
             ToldBy::Event => Some(error_event(dialect, StreamFault::Broken, STOPPED, None)),
             ToldBy::Cut => None,
         };
-        answer.map(|body| body.ending(async move { reached(&mut stage, Stage::Ending).await }, last))
+        answer
+            .map(|body| body.ending(async move { reached(&mut stage, Stage::Ending).await }, last))
     }
 
     /// Reads, limits and names a call.
@@ -222,12 +218,17 @@ impl Front {
         })
     }
 
-    fn open_call(&self, dialect: Dialect, config: &Config) -> Result<OpenCall, Box<Response<Body>>> {
+    fn open_call(
+        &self,
+        dialect: Dialect,
+        config: &Config,
+    ) -> Result<OpenCall, Box<Response<Body>>> {
         let most = u64::from(config.limits.calls_max);
         self.calls.set_most(most);
         OpenCall::of(&self.calls, 1).ok_or_else(|| {
-            let message =
-                format!("{most} calls are open, the limit of `limits.calls_max`. Try again shortly.");
+            let message = format!(
+                "{most} calls are open, the limit of `limits.calls_max`. Try again shortly."
+            );
             Box::new(retry_after(refused(dialect, Fault::Unavailable, &message), 1))
         })
     }

@@ -38,9 +38,8 @@ impl Gateway {
     /// When that address cannot be had; the error says who has it and what to do.
     pub async fn start(config: Arc<Config>, options: CoreOptions) -> Result<Running, StartError> {
         let listener = bind(config.listen).await?;
-        let addr = listener
-            .local_addr()
-            .map_err(|cause| StartError::Io { addr: config.listen, cause })?;
+        let addr =
+            listener.local_addr().map_err(|cause| StartError::Io { addr: config.listen, cause })?;
         let gateway = Self::new(config, options, addr);
         let core = &gateway.core;
         let limits = core.plan().config().limits;

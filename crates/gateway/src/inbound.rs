@@ -132,6 +132,7 @@ pub enum ToldBy {
 }
 
 /// Bounds open calls and held bodies; both are given back when it is dropped.
+#[expect(dead_code, reason = "kept for what dropping them gives back")]
 #[derive(Debug, Default)]
 pub struct CallPermit {
     /// Its place among the open calls; `None`: it is not counted.

@@ -38,7 +38,8 @@ pub(crate) fn about(config: &Config, headers: &HeaderMap) -> Response<Body> {
     if !text(headers, "accept").is_some_and(|accept| accept.contains("text/html")) {
         return json(StatusCode::OK, &About { models, ..About::new("ok") });
     }
-    let listed: String = config.queues.iter().map(|q| format!("  {}  {}\n", q.id, q.name)).collect();
+    let listed: String =
+        config.queues.iter().map(|q| format!("  {}  {}\n", q.id, q.name)).collect();
     plain(
         StatusCode::OK,
         format!(

@@ -108,15 +108,13 @@ impl Front {
         let read = intake::read(headers, body, BODY_MAX_BYTES, &self.held).await;
         let Raw { bytes, codings, held: _held } =
             read.map_err(|error| Box::new(error.into_response(Dialect::OpenAiChat)))?;
-        let bad = |message: &str| {
-            Box::new(failure(StatusCode::BAD_REQUEST, "bad_release", message))
-        };
+        let bad =
+            |message: &str| Box::new(failure(StatusCode::BAD_REQUEST, "bad_release", message));
         if !codings.is_empty() {
             return Err(bad("the body must come without a content coding"));
         }
-        serde_json::from_slice(&bytes).map_err(|error| {
-            bad(&format!("{error}; write {}", release::FORMS))
-        })
+        serde_json::from_slice(&bytes)
+            .map_err(|error| bad(&format!("{error}; write {}", release::FORMS)))
     }
 }
 

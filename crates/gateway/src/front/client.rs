@@ -61,7 +61,8 @@ pub(crate) fn deadline_ms(headers: &HeaderMap, facts: &Facts) -> Option<u64> {
 fn seconds_ms(text: &str) -> Option<u64> {
     let seconds: f64 = text.trim().parse().ok()?;
     // Beyond what any client waits the number says nothing; NaN and negatives neither.
-    (seconds > 0.0 && seconds < 1e9).then(|| (seconds * 1000.0) as u64).filter(|ms| *ms > 0)
+    let told = seconds > 0.0 && seconds < 1e9;
+    told.then_some((seconds * 1000.0) as u64).filter(|ms| *ms > 0)
 }
 
 pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {

@@ -139,7 +139,8 @@ mod tests {
             .iter()
             .map(|model| model["id"].as_str().expect("id"))
             .collect();
-        let want = ["default", "claude-work", "claude-queue-default", "fast", "a/m1", "a/m2", "a/m3"];
+        let want =
+            ["default", "claude-work", "claude-queue-default", "fast", "a/m1", "a/m2", "a/m3"];
         assert_eq!(ids, want);
         assert_eq!(list["data"][0]["display_name"], "默认模板");
         assert_eq!(list["data"][0]["created"], 7);

@@ -43,7 +43,7 @@ pub(crate) enum Api {
 }
 
 /// Why a path and method mean nothing.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Miss {
     /// No such path.
     Path,

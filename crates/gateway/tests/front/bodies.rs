@@ -126,7 +126,8 @@ async fn g14_a_bomb_is_413_and_gives_back_what_it_held() {
 #[tokio::test(start_paused = true)]
 async fn g14_what_is_no_request_is_told_so_in_the_dialect() {
     let world = World::new("ok");
-    let deep = format!("{{\"model\":\"default\",\"messages\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
+    let deep =
+        format!("{{\"model\":\"default\",\"messages\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
     for (body, words) in [
         (Bytes::from_static(b"{\"model\": \"\xff\xfe\"}"), "UTF-8"),
         (Bytes::from_static(b"{\"model\": }"), "not JSON"),
@@ -161,7 +162,7 @@ async fn g14_a_large_body_is_read_off_the_runtime_and_goes_upstream_whole() {
 #[tokio::test(start_paused = true)]
 async fn g14_held_bodies_are_bounded_over_all_calls_and_given_back() {
     let world = World::with(
-        &format!("{SETTINGS}\n[limits]\nheld_bytes_max = \"1MB\"\nbody_bytes_max = \"1MB\""),
+        &format!("{SETTINGS}\n[limits]\nheld_bytes_max = \"1MiB\"\nbody_bytes_max = \"1MiB\""),
         "silence:1",
     );
     let mut body = streamed("default");

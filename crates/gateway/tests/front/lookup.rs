@@ -30,7 +30,10 @@ async fn r01_a_provider_and_model_are_asked_directly_and_only_once() {
 async fn r01_an_unknown_model_is_a_404_of_the_dialect_with_the_nearest_names() {
     let world = World::new("ok");
     let chat = world.post(CHAT, &hello("defalt")).await;
-    assert_eq!((chat.status, chat.json()["error"]["code"].clone()), (404, json!("model_not_found")));
+    assert_eq!(
+        (chat.status, chat.json()["error"]["code"].clone()),
+        (404, json!("model_not_found"))
+    );
     assert!(chat.message().contains("`default`"), "{}", chat.message());
     let claude = world.post(MESSAGES, &hello("opsu")).await;
     assert_eq!(claude.status, 404);
@@ -165,7 +168,8 @@ async fn r47_token_counts_come_from_the_candidate_or_are_estimated_and_never_fai
     let of_chat = world.post(path, &hello("default")).await;
     assert_eq!(of_chat.status, 200, "the current candidate speaks another dialect");
     let hung = World::new("hang");
-    let (a, b) = tokio::join!(hung.post(path, &hello("opus")), hung.post(path, &hello("opus")));
+    let body = hello("opus");
+    let (a, b) = tokio::join!(hung.post(path, &body), hung.post(path, &body));
     assert_eq!((a.status, b.status), (200, 200));
     let state = world.get("/api/v1/state").await.json();
     assert_eq!(state["queues"][1]["candidates"][0]["today"]["failures"], 0);

@@ -1,6 +1,12 @@
 //! The side that clients see, from its paths to its end: in process where that is enough, over
 //! sockets where the claim is about sockets.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on says so; its helpers are no tests to the lint"
+)]
+
 mod admin;
 mod bodies;
 mod ending;

@@ -50,8 +50,16 @@ async fn g09_heads_that_are_bombs_are_refused_and_break_nothing() {
         (format!("GET /{path} HTTP/1.1\r\nhost: localhost\r\n\r\n"), "4"),
         ("\x00\x01\x02 nonsense\r\n\r\n".to_owned(), "400"),
         ("GET / HTTP/1.1\r\nhost: a\u{7f}b\r\n\r\n".to_owned(), "4"),
-        ("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999999999999\r\n\r\n".to_owned(), "4"),
-        ("POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n".to_owned(), "4"),
+        (
+            "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999999999999\r\n\r\n"
+                .to_owned(),
+            "4",
+        ),
+        (
+            "POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"
+                .to_owned(),
+            "4",
+        ),
     ] {
         let answer = exchange(&running, head.as_bytes()).await;
         let start = format!("HTTP/1.1 {status}");
@@ -65,10 +73,9 @@ async fn g09_heads_that_are_bombs_are_refused_and_break_nothing() {
 async fn g14_a_100_mb_body_is_refused_unread_and_the_client_hears_why() {
     let (running, _upstream) = start("ok").await;
     let size = 100 << 20;
-    let mut bytes = format!(
-        "POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {size}\r\n\r\n"
-    )
-    .into_bytes();
+    let mut bytes =
+        format!("POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {size}\r\n\r\n")
+            .into_bytes();
     bytes.resize(bytes.len() + size, b' ');
     let answer = exchange(&running, &bytes).await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer:.200}");
@@ -82,8 +89,10 @@ async fn g03_a_client_that_leaves_cancels_upstream_at_once() {
     let (running, upstream) = start("silence:2").await;
     let body = streamed("default").to_string();
     let mut stream = TcpStream::connect(running.addr()).await.expect("it listens");
-    let head =
-        format!("POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     stream.write_all(head.as_bytes()).await.expect("sent");
     stream.write_all(body.as_bytes()).await.expect("sent");
     let mut first = [0; 64];

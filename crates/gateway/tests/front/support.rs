@@ -12,11 +12,11 @@ use ekiden_gateway::body::Body;
 use ekiden_gateway::{CoreOptions, Dial, Gateway, Tasks};
 use ekiden_sim::Upstream;
 
-pub const CHAT: &str = "/v1/chat/completions";
-pub const MESSAGES: &str = "/v1/messages";
+pub(crate) const CHAT: &str = "/v1/chat/completions";
+pub(crate) const MESSAGES: &str = "/v1/messages";
 
 /// Two providers, one for each dialect, and a queue for each.
-pub const SETTINGS: &str = r#"
+pub(crate) const SETTINGS: &str = r#"
 [providers.chat]
 base_url = "http://chat.test/v1"
 dialect = "openai-chat"
@@ -44,17 +44,17 @@ candidates = []
 "#;
 
 /// A gateway in this process, and the upstream behind all its providers.
-pub struct World {
-    pub gateway: Gateway,
-    pub upstream: Upstream,
+pub(crate) struct World {
+    pub(crate) gateway: Gateway,
+    pub(crate) upstream: Upstream,
 }
 
-pub fn config(settings: &str) -> Arc<Config> {
+pub(crate) fn config(settings: &str) -> Arc<Config> {
     let loaded = Config::parse(settings, "config.toml", &FixedEnv::default());
     loaded.expect("good settings").config
 }
 
-pub fn options(upstream: &Upstream) -> CoreOptions {
+pub(crate) fn options(upstream: &Upstream) -> CoreOptions {
     let (upstream, tasks) = (upstream.clone(), Tasks::default());
     let dial: Dial = Arc::new(move |_, _| {
         let (near, serving) = upstream.pipe(64 << 10);
@@ -65,69 +65,69 @@ pub fn options(upstream: &Upstream) -> CoreOptions {
 }
 
 impl World {
-    pub fn new(script: &str) -> Self {
+    pub(crate) fn new(script: &str) -> Self {
         Self::with(SETTINGS, script)
     }
 
-    pub fn with(settings: &str, script: &str) -> Self {
+    pub(crate) fn with(settings: &str, script: &str) -> Self {
         let upstream = Upstream::new(script.parse().expect("a script"));
         let gateway = Gateway::in_process(config(settings), options(&upstream));
         Self { gateway, upstream }
     }
 
-    pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         Answer::of(self.gateway.handle(request).await).await
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(post(path, body.to_string())).await
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(request(Method::GET, path, &[], "")).await
     }
 }
 
 /// An answer that was read to its end.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: http::HeaderMap,
-    pub body: Bytes,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Answer {
-    pub async fn of(response: Response<Body>) -> Self {
+    pub(crate) async fn of(response: Response<Body>) -> Self {
         let (parts, body) = response.into_parts();
         let body = body.collect().await.expect("a whole answer");
         Self { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
     /// The sentence of an error, in either dialect.
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         self.json()["error"]["message"].as_str().expect("an error").to_owned()
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
     /// Whether it is an error that a client of Anthropic's reads.
-    pub fn is_anthropic_error(&self) -> bool {
+    pub(crate) fn is_anthropic_error(&self) -> bool {
         let json = self.json();
         json["type"] == "error" && json["error"]["type"].is_string()
     }
 }
 
-pub fn request(
+pub(crate) fn request(
     method: Method,
     path: &str,
     headers: &[(&str, &str)],
@@ -143,15 +143,15 @@ pub fn request(
     request.body(Full::new(body.into())).expect("a request")
 }
 
-pub fn post(path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
+pub(crate) fn post(path: &str, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
     request(Method::POST, path, &[("content-type", "application/json")], body)
 }
 
-pub fn hello(model: &str) -> Value {
+pub(crate) fn hello(model: &str) -> Value {
     json!({ "model": model, "max_tokens": 100, "messages": [{ "role": "user", "content": "hello" }] })
 }
 
-pub fn streamed(model: &str) -> Value {
+pub(crate) fn streamed(model: &str) -> Value {
     let mut body = hello(model);
     body["stream"] = true.into();
     body

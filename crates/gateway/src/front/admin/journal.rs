@@ -35,13 +35,18 @@ fn what(what: &What) -> (&'static str, Value) {
     match what {
         What::Quarantined { place, class, until_ms, parole_ms, evidence } => (
             "quarantined",
-            at(place, json!({
-                "class": class.name(), "until_ms": until_ms, "parole_ms": parole_ms,
-                "evidence": said(evidence),
-            })),
+            at(
+                place,
+                json!({
+                    "class": class.name(), "until_ms": until_ms, "parole_ms": parole_ms,
+                    "evidence": said(evidence),
+                }),
+            ),
         ),
         What::Lifted { place, by } => ("lifted", at(place, json!({ "by": lifted_by(*by) }))),
-        What::OnTrial { place, mode } => ("on_trial", at(place, json!({ "mode": mode_name(*mode) }))),
+        What::OnTrial { place, mode } => {
+            ("on_trial", at(place, json!({ "mode": mode_name(*mode) })))
+        }
         What::Cooled { route, ms, class, evidence } => (
             "cooled",
             json!({ "route": **route, "ms": ms, "class": class.name(), "evidence": said(evidence) }),
@@ -58,10 +63,9 @@ fn what(what: &What) -> (&'static str, Value) {
         What::Stalled { route, clock } => {
             ("stalled", json!({ "route": **route, "clock": clock_name(*clock) }))
         }
-        What::Waited { session, queue, why } => (
-            "waited",
-            json!({ "session": **session, "queue": **queue, "for": waited(*why) }),
-        ),
+        What::Waited { session, queue, why } => {
+            ("waited", json!({ "session": **session, "queue": **queue, "for": waited(*why) }))
+        }
         What::Continued { route, times } => {
             ("continued", json!({ "route": **route, "times": times }))
         }
