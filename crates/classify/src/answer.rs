@@ -55,6 +55,12 @@ pub(crate) fn events(body: &str) -> Option<(Vec<Event>, Framing, bool)> {
     let first = Json::parse(body)?;
     let mut rest = body.get(first.len..)?.trim_start();
     let mut events = match first.value {
+        // `[anthropic] 400 …` is prose with brackets.
+        Json::Arr(items)
+            if body.trim() != "[]" && !items.iter().any(|item| !item.members().is_empty()) =>
+        {
+            return None;
+        }
         Json::Arr(items) => items.into_iter().map(Event::plain).collect(),
         value @ (Json::Null | Json::Bool(_) | Json::Num(_) | Json::Str(_) | Json::Obj(_)) => {
             alloc::vec![Event::plain(value)]
@@ -121,6 +127,11 @@ impl Event {
                 .and_then(Json::scalar)
                 .is_some_and(|code| code != "0")
             || code("error_code")
+            || json
+                .member("header")
+                .and_then(|header| header.member("code"))
+                .and_then(Json::scalar)
+                .is_some_and(|code| code != "0")
             || matches!(json.member("success"), Some(Json::Bool(false)))
             || choices(json).iter().any(|choice| choice.member("error").is_some_and(is_something))
             || (!carries

@@ -17,6 +17,8 @@ use crate::{Context, Evidence, OurAbort, Peer, TransportKind, Verdict, sizes};
 
 /// A wait from which on an unnamed window is a plan's and not a rate's: one hour, in milliseconds.
 const LONG_WAIT_MS: u64 = 3_600_000;
+/// The longest sentence that is an error without any sign of a machine, in bytes.
+const SENTENCE_MAX: usize = 160;
 /// Where vendors live that name times without a zone: seconds east of UTC.
 const CHINA_OFFSET_S: i32 = 8 * 3_600;
 
@@ -145,7 +147,11 @@ fn disguised(headers: &[(&str, &str)], text: &str, context: &Context<'_>) -> Opt
     let mut facts = Facts::default();
     facts.add_text(text);
     let machine = facts.status.is_some() || facts.error_seen;
-    machine.then(|| Judge::new(facts, headers, context).answered())
+    let verdict = Judge::new(facts, headers, context).answered();
+    // Local engines answer a prompt that does not fit with one sentence.
+    let bare_overflow =
+        text.len() <= SENTENCE_MAX && verdict.failure.class == Class::ContextOverflow;
+    (machine || bare_overflow).then_some(verdict)
 }
 
 fn disconnected(

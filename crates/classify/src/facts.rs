@@ -203,12 +203,12 @@ impl Facts {
 
     fn inner(&mut self, key: &str, value: &Json, depth: u32) {
         match key {
-            "error" | "errors" | "err" | "upstream_error" | "metadata" | "raw"
+            "error" | "errors" | "err" | "header" | "upstream_error" | "metadata" | "raw"
             | "previous_errors" | "base_resp" | "response" | "innererror" | "inner_error"
             | "cause" | "body" | "data" | "details" | "provider_error" | "original_error"
             | "exception" | "lastError" | "last_error" | "failure" | "responseBody"
             | "error_details" | "violations" | "fieldViolations" | "Error" | "reasons"
-            | "attempts" => {
+            | "attempts" | "Response" => {
                 self.error_seen |=
                     matches!(key, "error" | "errors" | "Error") && !matches!(value, Json::Null);
                 match value {

@@ -473,7 +473,10 @@ fn zone(cursor: &mut Cursor<'_>, original: &str) -> Zone {
         })
         .unwrap_or(cursor.rest().len());
     let name = original.get(cursor.at..cursor.at + name_len).unwrap_or_default();
-    if name.contains('/') && name.len() >= 5 {
+    let is_name = name.split_once('/').is_some_and(|(region, city)| {
+        region.starts_with(|letter: char| letter.is_ascii_uppercase()) && !city.is_empty()
+    });
+    if is_name {
         cursor.at += name_len;
         if bracket {
             let _ = cursor.eat_any(&[")", "）", "]"]);

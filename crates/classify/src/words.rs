@@ -64,7 +64,36 @@ pub(crate) fn has(text: &str, pattern: &str) -> bool {
 
 /// Whether any of the patterns occurs.
 pub(crate) fn has_any(text: &str, patterns: &[&str]) -> bool {
-    patterns.iter().any(|pattern| has(text, pattern))
+    if patterns.is_empty() {
+        return false;
+    }
+    let letters = Letters::of(text);
+    patterns.iter().any(|pattern| letters.can_spell(pattern) && has(text, pattern))
+}
+
+/// The bytes that occur in a text: most patterns need one that does not, and need no search.
+struct Letters([u64; 4]);
+
+impl Letters {
+    fn of(text: &str) -> Self {
+        let mut set = [0; 4];
+        for byte in text.bytes() {
+            if let Some(word) = set.get_mut(usize::from(byte >> 6)) {
+                *word |= 1u64 << (byte & 63);
+            }
+        }
+        Self(set)
+    }
+
+    fn can_spell(&self, pattern: &str) -> bool {
+        pattern.bytes().all(|byte| {
+            matches!(byte, b'*' | b'#' | b'~')
+                || self
+                    .0
+                    .get(usize::from(byte >> 6))
+                    .is_some_and(|word| word >> (byte & 63) & 1 == 1)
+        })
+    }
 }
 
 /// The first occurrence: the byte after it, and its numbers.

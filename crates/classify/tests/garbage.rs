@@ -136,3 +136,13 @@ fn s3_a_megabyte_of_anything_takes_linear_time() {
     let verdict = classify(&evidence, &Context::default()).unwrap();
     assert_eq!(verdict.failure.class, Class::ContextOverflow);
 }
+
+/// Every pattern finds all its letters in these, so that each is searched for to the end.
+#[test]
+fn s3_texts_of_every_letter_take_linear_time() {
+    let letters = "abcdefghijklmnopqrstuvwxyz0123456789_-'\"`:/|.,()[] ";
+    for piece in ["prompt is ", "exceed", "model "] {
+        let body = format!("{}{letters}", piece.repeat(MEGABYTE / piece.len() / 64));
+        all_ways(&format!("{{\"error\":{{\"message\":{body:?}}}}}"));
+    }
+}

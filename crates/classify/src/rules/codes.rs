@@ -106,6 +106,7 @@ pub(super) const RULES: &[Rule] = &[
             "internalerror.algo.datainspectionfailed",
             "content_policy",
             "CONTENT_FILTER",
+            "censorship_blocked",
             "TextRiskDetection",
             "SAFETY_CHECK_FAILED",
         ])
@@ -226,6 +227,7 @@ pub(super) const RULES: &[Rule] = &[
             "model_at_capacity",
             "queue_exceeded",
             "flex_capacity_unavailable",
+            "ServiceUnavailableException",
         ])
         .cites(&["overloaded-001", "overloaded-004", "overloaded-007", "overloaded-012"]),
     Rule::new("code-no-model", Class::NotFound)
@@ -242,6 +244,7 @@ pub(super) const RULES: &[Rule] = &[
             "unknown_model",
             "DeploymentNotFound",
             "model_not_exist",
+            "model_price_error",
             "ModelNotFound",
             "ResourceNotFoundException",
             "invalid_model",
@@ -376,7 +379,6 @@ pub(super) const RULES: &[Rule] = &[
         .codes(&[
             "1213",
             "1214",
-            "invalid_function_parameters",
             "invalid_json",
             "json_parse_error",
             "invalid_message_role_sequence",
@@ -391,6 +393,7 @@ pub(super) const RULES: &[Rule] = &[
         .codes(&[
             "unsupported_parameter",
             "unsupported_value",
+            "invalid_function_parameters",
             "invalid_encrypted_content",
             "unknown_parameter",
             "UNSUPPORTED_REASONING_EFFORT",
@@ -398,9 +401,6 @@ pub(super) const RULES: &[Rule] = &[
             "unsupported_content_type",
             "image_parse_error",
             "invalid_image_url",
-            "1210",
-            "1212",
-            "1215",
             "thinking_signature_invalid",
             "previous_response_not_found",
             "unsupported_api_for_model",
@@ -410,6 +410,6 @@ pub(super) const RULES: &[Rule] = &[
             "image_too_large",
             "invalid_image_format",
         ])
-        .unless(&["has moved to"])
+        .unless(&["has moved to", "type: \"object\"", "must*type*\"object\""])
         .cites(&["host-010", "invalid_request-013", "invalid_request-021", "invalid_request-024"]),
 ];

@@ -39,6 +39,8 @@ pub(super) const RULES: &[Rule] = &[
             "out of funds",
             "need to pay",
             "需要付费",
+            "资源包",
+            "all your extra usage",
             "未购买",
             "扣费",
             "insufficient balance",
@@ -167,6 +169,7 @@ pub(super) const RULES: &[Rule] = &[
             "tokens per min",
             "does not exist",
             "enable additional paid",
+            "no credits were charged",
         ])
         .cites(&["host-003", "quota_exhausted-013", "quota_exhausted-018", "quota_exhausted-026"]),
     Rule::new("plan-used-up", Class::QuotaExhausted)
@@ -243,6 +246,7 @@ pub(super) const RULES: &[Rule] = &[
         .words(&[
             "exceeded your current quota, please check your plan and billing details",
             "exceeded your current*quota*billing",
+            "quota exceeded. check your plan",
         ])
         .unless(&["perminute", "per minute", "ai.google.dev", "persecond", "retry in"])
         .cites(&[

@@ -80,7 +80,9 @@ pub(super) const RULES: &[Rule] = &[
             "refused to connect",
             "privacy",
             "refresh token",
-            "api key",
+            "your api key",
+            "api key has",
+            "api key was",
         ])
         .cites(&["content_filter-011", "content_filter-013", "content_filter-018"]),
     Rule::new("walled-off", Class::Auth)
@@ -112,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
         .words(&["error 1015", "you are being rate limited", "error code: 1015"])
         .cites(&["https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/error-1015/", "https://developers.cloudflare.com/waf/rate-limiting-rules/"]),
     Rule::new("no-such-model", Class::NotFound)
-        .words(&["model*not found", "not in allowed models", "models list","may not exist or you may not have access", "not found, inaccessible", "not deployed", "model*has reached the end of its life", "end of life", "model is offline", "no such deployment", "模型已下架", "没有找到", "找不到*模型",
+        .words(&["model*not found", "not in allowed models", "models list","may not exist or you may not have access", "not found, inaccessible", "not deployed", "model*has reached the end of its life", "end of life", "model is offline", "no such deployment", "模型已下架", "价格未配置", "未配置价格", "ratio or price not set", "没有找到", "找不到*模型",
             "model*does not exist",
             "model*doesn't exist",
             "model*not exist",
@@ -444,6 +446,8 @@ pub(super) const RULES: &[Rule] = &[
         ])
         .unless(&[
             "unknown name",
+            "unknown variant",
+            "unknown field",
             "extra inputs",
             "thinking",
             "reasoning_content",
@@ -535,6 +539,7 @@ pub(super) const RULES: &[Rule] = &[
             "must be set to",
             "enable_thinking",
             "is deprecated for this model",
+            "requires --",
             "cache_control",
             "anthropic-beta",
         ])
@@ -551,6 +556,9 @@ pub(super) const RULES: &[Rule] = &[
             "validation_error",
             "bad_request",
             "InvalidParameter.UnsupportedInput",
+            "1210",
+            "1212",
+            "1215",
             "minimax:2013",
             "minimax:1042",
         ])

@@ -250,6 +250,7 @@ pub(super) const RULES: &[Rule] = &[
             "context canceled",
             "context deadline",
             "larger context window beta",
+            "exceed*rate limit",
             "gpu memory",
         ])
         .cites(&[

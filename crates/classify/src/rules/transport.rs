@@ -63,6 +63,8 @@ pub(super) const RULES: &[Rule] = &[
             "host not found",
             "resolve hostname",
             "dns_probe",
+            "contact dns servers",
+            "connectordnserror",
         ])
         .cites(&["host-012", "local_network-004", "local_network-005"]),
     Rule::new("no-network", Class::LocalNetwork)
@@ -194,6 +196,34 @@ pub(super) const RULES: &[Rule] = &[
         .cites(&[
             "empty_response-008",
             "https://ai-sdk.dev/docs/reference/ai-sdk-errors/ai-no-output-generated-error",
+        ]),
+    Rule::new("no-key", Class::Auth)
+        .words(&[
+            "unable to locate credentials",
+            "could not load credentials",
+            "could not load the default credentials",
+            "default credentials were not found",
+            "could not resolve authentication method",
+            "api_key client option must be set",
+            "apikey is missing",
+            "api key is missing",
+            "missing credentials",
+            "no api key",
+            "missing api key",
+            "api_key environment variable is missing",
+            "api key not found",
+            "api key is required",
+        ])
+        .cites(&[
+            "host-009",
+            "https://boto3.amazonaws.com/v1/documentation/api/latest/guide/credentials.html",
+            "https://github.com/openai/openai-python",
+        ]),
+    Rule::new("broken-behind-words", Class::ServerError)
+        .words(&["error occurred while processing your request", "the server had an error"])
+        .cites(&[
+            "https://platform.openai.com/docs/guides/error-codes/api-errors",
+            "https://developers.openai.com/codex",
         ]),
     Rule::new("broken-off", Class::TransportRemote)
         .words(&[
