@@ -20,6 +20,7 @@ pub mod calls;
 pub mod clock;
 pub mod core;
 mod evidence;
+pub mod explain;
 mod front;
 mod gateway;
 pub mod inbound;
