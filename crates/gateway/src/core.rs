@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use ekiden_config::Config;
 use ekiden_engine::{
     Call, CallId, Engine, Fact, Grant, Notice, Now, Release, RouteId, SessionId, Speed, Tally,
+    Verdict,
 };
 use ekiden_store::{AttemptRow, Entry, Place, Record, Store, What};
 use tokio::sync::Notify;
@@ -55,7 +56,7 @@ pub struct Core {
     pub(crate) names: Names,
     pub(crate) issuers: Issuers,
     store: Arc<dyn Store>,
-    engine: Mutex<Engine>,
+    engine: Mutex<Decisions>,
     plan: RwLock<Arc<Plan>>,
     waiting: Mutex<HashMap<CallId, Arc<Notify>>>,
     pub(crate) calls: Calls,
@@ -64,6 +65,25 @@ pub struct Core {
     next_call: AtomicU64,
     next_entry: AtomicU64,
     pub(crate) counters: Counters,
+}
+
+/// What is behind the one lock.
+#[derive(Debug)]
+struct Decisions {
+    engine: Engine,
+    /// When it was last asked: a machine that slept since shows in the two clocks (R48).
+    asked: Now,
+}
+
+/// A sleep of this length is told, in milliseconds.
+const SLEPT_MS: u64 = 5_000;
+
+/// What an ended attempt has changed in the sums of today.
+struct Summed {
+    route: RouteId,
+    day: u32,
+    tally: Tally,
+    speed: Option<(SessionId, Speed)>,
 }
 
 /// Counted since the start.
@@ -79,6 +99,8 @@ pub struct Counters {
 
 /// What a call knows about its attempts, for the records that settling it leads to.
 pub(crate) trait Witness {
+    /// Whose it is.
+    fn session(&self) -> SessionId;
     /// What an attempt's candidate said when it failed.
     fn evidence(&self, attempt: ekiden_engine::AttemptId) -> ekiden_store::Evidence;
     /// The ledger's row of an attempt that is over.
@@ -91,7 +113,7 @@ pub(crate) trait Witness {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) attempt: ekiden_engine::AttemptId,
-    pub(crate) verdict: ekiden_engine::Verdict,
+    pub(crate) verdict: Verdict,
     pub(crate) class: Option<ekiden_engine::Class>,
     pub(crate) at: Now,
 }
@@ -109,8 +131,9 @@ impl Core {
         let upstream = Upstream::new(tasks.clone(), options.proxies, options.dial);
         let names = Names::new(config.limits.sessions_max as usize);
         let store = options.store.unwrap_or_else(|| memory(&config));
-        let day = clock.day(clock.now());
-        let engine = Engine::new(day).with_sessions_max(config.limits.sessions_max as usize);
+        let now = clock.now();
+        let engine =
+            Engine::new(clock.day(now)).with_sessions_max(config.limits.sessions_max as usize);
         let plan = Plan::new(config, &names, &upstream, &instance);
         let core = Arc::new(Self {
             clock,
@@ -119,7 +142,7 @@ impl Core {
             names,
             issuers: Issuers::default(),
             store,
-            engine: Mutex::new(engine),
+            engine: Mutex::new(Decisions { engine, asked: now }),
             plan: RwLock::new(Arc::new(plan)),
             waiting: Mutex::default(),
             calls: Calls::default(),
@@ -233,25 +256,25 @@ impl Core {
     /// Today's attempts on a route (R29).
     #[must_use]
     pub fn tally(&self, route: RouteId) -> Tally {
-        self.engine().tally(route)
+        self.decisions().engine.tally(route)
     }
 
     /// A session's speed on a route today (R30).
     #[must_use]
     pub fn speed(&self, session: SessionId, route: RouteId) -> Option<Speed> {
-        self.engine().speed(session, route)
+        self.decisions().engine.speed(session, route)
     }
 
     /// What runs for a session at this instant, else what last produced output (R31).
     #[must_use]
     pub fn running_now(&self, session: SessionId) -> Option<RouteId> {
-        self.engine().running_now(session)
+        self.decisions().engine.running_now(session)
     }
 
     /// Reads the engine. The day may be a moment late; whatever changes it turns it first.
     pub(crate) fn look<T>(&self, see: impl FnOnce(&Engine, Now) -> T) -> T {
         let now = self.clock.now();
-        see(&self.engine(), now)
+        see(&self.decisions().engine, now)
     }
 
     /// Writes a journal entry (R32).
@@ -304,28 +327,38 @@ impl Core {
     ) -> R {
         let now = self.clock.now();
         let mut notices = Vec::new();
-        let result = {
-            let mut engine = self.engine();
+        let mut sums = Vec::new();
+        let (result, slept_ms) = {
+            let mut decisions = self.decisions();
+            let slept_ms = now.slept_since(std::mem::replace(&mut decisions.asked, now));
+            let engine = &mut decisions.engine;
             if now.wall_ms >= engine.day().ends_ms {
                 engine.turn(self.clock.day(now));
             }
-            let result = act(&mut engine, now);
+            let result = act(engine, now);
             while let Some(notice) = engine.poll_notice() {
                 match notice {
                     // One gateway is the authority for its seats: the engine has counted already.
                     Notice::Want(want) => engine.answer(want.lease, want.route, Grant::Granted),
-                    Notice::Fact(_) | Notice::Wake(_) => notices.push(notice),
+                    Notice::Fact(fact) => {
+                        sums.extend(summed(engine, &fact, witness));
+                        notices.push(notice);
+                    }
+                    Notice::Wake(_) => notices.push(notice),
                 }
             }
-            result
+            (result, slept_ms)
         };
+        if slept_ms >= SLEPT_MS {
+            self.note(None, What::Slept { ms: slept_ms });
+        }
         if !notices.is_empty() {
-            self.tell(now, &notices, witness);
+            self.tell(now, &notices, sums, witness);
         }
         result
     }
 
-    fn tell(&self, now: Now, notices: &[Notice], witness: Option<&dyn Witness>) {
+    fn tell(&self, now: Now, notices: &[Notice], sums: Vec<Summed>, witness: Option<&dyn Witness>) {
         let mut records = Vec::new();
         for notice in notices {
             match notice {
@@ -337,6 +370,14 @@ impl Core {
                 Notice::Fact(fact) => self.record(now, fact, witness, &mut records),
                 Notice::Want(_) => {}
             }
+        }
+        for Summed { route, day, tally, speed } in sums {
+            let route = self.names.route_name(route);
+            if let Some((session, speed)) = speed {
+                let (session, route) = (self.names.session_name(session), Arc::clone(&route));
+                records.push(Record::Sped { session, route, day, speed });
+            }
+            records.push(Record::Tallied { route, day, tally });
         }
         if !records.is_empty() {
             self.store.write(records);
@@ -423,7 +464,8 @@ impl Core {
     fn recall(&self) {
         let kept = self.store.recall();
         let now = self.clock.now();
-        let mut engine = self.engine();
+        let mut decisions = self.decisions();
+        let engine = &mut decisions.engine;
         for record in kept {
             let fact = match record {
                 Record::Quarantined { place, quarantine } => Fact::Quarantined {
@@ -468,7 +510,7 @@ impl Core {
         }
     }
 
-    fn engine(&self) -> MutexGuard<'_, Engine> {
+    fn decisions(&self) -> MutexGuard<'_, Decisions> {
         // The engine does not panic; if it did, going on is better than refusing every call.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -476,6 +518,20 @@ impl Core {
     fn waiting(&self) -> MutexGuard<'_, HashMap<CallId, Arc<Notify>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// R29, R30: the sums that an attempt has added to, as they stand now.
+fn summed(engine: &Engine, fact: &Fact, witness: Option<&dyn Witness>) -> Option<Summed> {
+    let Fact::Attempted { route, verdict, .. } = *fact else { return None };
+    let speed = match verdict {
+        Verdict::Spared => return None,
+        Verdict::Cooled { .. } | Verdict::Quarantined { .. } => None,
+        Verdict::Whole | Verdict::Truncated => witness.and_then(|call| {
+            let session = call.session();
+            Some((session, engine.speed(session, route)?))
+        }),
+    };
+    Some(Summed { route, day: engine.day().number, tally: engine.tally(route), speed })
 }
 
 fn memory(config: &Config) -> Arc<dyn Store> {

@@ -93,6 +93,7 @@ impl Driver {
         let facts = inbound.request.facts();
         let (streamed, input_tokens) = (facts.stream, facts.input_tokens);
         let session = core.names.session_name(spec.session);
+        let session_id = spec.session;
         let open = Open {
             id,
             call: Arc::clone(&name),
@@ -115,7 +116,7 @@ impl Driver {
         Self {
             notes: Notes::new(
                 name,
-                session,
+                (session_id, session),
                 Arc::clone(&inbound.queue),
                 start::secrets(&inbound.headers),
                 input_tokens,

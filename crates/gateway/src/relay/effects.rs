@@ -91,6 +91,9 @@ impl Driver {
         if let Some(request) = outbound::request(&self.inbound, candidate, &running.sent) {
             running.resend(Sending::start(candidate.provider.lane.fresh(), request));
         }
+        if let Some(note) = self.notes.note(id) {
+            note.sent = false;
+        }
     }
 
     fn commit(&mut self, id: AttemptId) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ekiden_classify::Sizes;
-use ekiden_engine::{AttemptId, Class, Now, Verdict};
+use ekiden_engine::{AttemptId, Class, Now, SessionId, Verdict};
 use ekiden_store::{AttemptRow, AttemptState, CallName, Evidence, Place, Tokens};
 use http::HeaderMap;
 use secrecy::ExposeSecret;
@@ -25,6 +25,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub(crate) struct Notes {
     pub(crate) call: CallName,
     pub(crate) session: Arc<str>,
+    session_id: SessionId,
     pub(crate) queue: Arc<QueueRuntime>,
     /// Credentials of the client, which an upstream may repeat.
     pub(crate) secrets: Vec<String>,
@@ -38,6 +39,8 @@ pub(crate) struct Note {
     pub(crate) attempt: AttemptId,
     pub(crate) candidate: usize,
     pub(crate) began: Now,
+    /// Whether a connection stood, so that something may have been billed.
+    pub(crate) sent: bool,
     pub(crate) status: Option<u16>,
     /// Set when the engine has spoken, which is while the notes are read.
     end: Cell<Option<End>>,
@@ -78,14 +81,14 @@ pub(crate) struct Heard {
 }
 
 impl Notes {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         call: CallName,
-        session: Arc<str>,
+        (session_id, session): (SessionId, Arc<str>),
         queue: Arc<QueueRuntime>,
         secrets: Vec<String>,
         input_tokens: u64,
     ) -> Self {
-        Self { call, session, queue, secrets, input_tokens, attempts: Vec::new() }
+        Self { call, session, session_id, queue, secrets, input_tokens, attempts: Vec::new() }
     }
 
     pub(crate) fn begin(&mut self, attempt: AttemptId, candidate: usize, now: Now) {
@@ -93,6 +96,7 @@ impl Notes {
             attempt,
             candidate,
             began: now,
+            sent: false,
             status: None,
             end: Cell::new(None),
             error: None,
@@ -163,7 +167,6 @@ impl Notes {
     }
 
     fn row_of(&self, note: &Note, state: AttemptState) -> AttemptRow {
-        let reported = |tokens: Option<u64>| tokens.map(Tokens::Reported);
         let estimated = || match note.content_bytes {
             0 => Tokens::Unknown,
             bytes => Tokens::Estimated(bytes.div_ceil(BYTES_PER_TOKEN)),
@@ -181,14 +184,22 @@ impl Notes {
             state,
             class: note.class(),
             status: note.status,
-            input: reported(note.usage.0).unwrap_or(Tokens::Estimated(self.input_tokens)),
-            output: reported(note.usage.1).unwrap_or_else(estimated),
+            input: match (note.usage.0, note.sent || state == AttemptState::Sent) {
+                (Some(tokens), _) => Tokens::Reported(tokens),
+                (None, true) => Tokens::Estimated(self.input_tokens),
+                (None, false) => Tokens::Unknown,
+            },
+            output: note.usage.1.map_or_else(estimated, Tokens::Reported),
             wasted: note.outcome == Outcome::Held,
         }
     }
 }
 
 impl Witness for Notes {
+    fn session(&self) -> SessionId {
+        self.session_id
+    }
+
     fn evidence(&self, attempt: AttemptId) -> Evidence {
         self.get(attempt).map(|note| note.evidence.clone()).unwrap_or_default()
     }

@@ -32,14 +32,14 @@ impl Driver {
         let Some(running) = &self.running else { return };
         let id = running.id;
         match step {
-            Step::Sent => self.feed_attempt(id, AttemptInput::Sent),
+            Step::Sent => self.sent(id),
             Step::HeadOfError => {
-                self.feed_attempt(id, AttemptInput::Sent);
+                self.sent(id);
                 self.patience_ms = Some(self.core.clock.now().mono_ms + ERROR_TEXT_MS);
             }
             Step::Head => {
                 self.note_status(id, 200);
-                self.feed_attempt(id, AttemptInput::Sent);
+                self.sent(id);
                 self.feed_attempt(id, AttemptInput::Head);
             }
             Step::Event(event, beat) => self.event(id, &event, beat),
@@ -52,6 +52,13 @@ impl Driver {
                 self.fail(id, &ours(Class::ServerError, message));
             }
         }
+    }
+
+    /// Told once: an answer may come so soon that nobody saw its request go out.
+    fn sent(&mut self, id: AttemptId) {
+        let Some(note) = self.notes.note(id).filter(|note| !note.sent) else { return };
+        note.sent = true;
+        self.feed_attempt(id, AttemptInput::Sent);
     }
 
     /// What was waited for is taken as it is.
@@ -139,7 +146,7 @@ impl Driver {
         let bytes = u32::try_from(body.len()).unwrap_or(u32::MAX);
         let beat = if answer.output { engine::Beat::Output } else { engine::Beat::Wire };
         self.whole = Some((status, body));
-        self.feed_attempt(id, AttemptInput::Sent);
+        self.sent(id);
         self.feed_attempt(id, AttemptInput::Head);
         self.feed_attempt(id, AttemptInput::Chunk { bytes, beat });
         let end = AttemptInput::End {

@@ -40,6 +40,8 @@ async fn a_server_that_refuses_connections_is_left_for_the_next() {
         stage.trouble("a", Some(Trouble::Fails(io::ErrorKind::ConnectionRefused)));
         stage.ask().await.is_whole("second");
         assert_eq!(stage.ledger()[0].class, Some(Class::TransportRemote));
+        // Nothing was sent, so nothing was billed.
+        assert_eq!(stage.ledger()[0].input, ekiden_store::Tokens::Unknown);
     }
 }
 

@@ -144,6 +144,8 @@ async fn r48_an_attempt_that_the_machine_slept_through_blames_nobody() {
         let judged =
             stage.journal().into_iter().any(|e| matches!(e.what, What::Quarantined { .. }));
         assert!(!judged);
+        let slept = |entry: &ekiden_store::Entry| matches!(entry.what, What::Slept { .. });
+        assert!(stage.journal().iter().any(slept));
         assert_eq!(stage.hits(), (2, 0));
     }
 }
@@ -178,8 +180,13 @@ async fn r17_a_restart_takes_up_what_was_kept() {
         stage.ask().await.is_whole("second");
         let store = std::sync::Arc::clone(stage.gateway.core().store());
         let again = Stage::restarted(way, "ok:first", "ok:second", store);
+        let names = again.gateway.core().names();
+        let (a, b) = (names.route("a/m1"), names.route("b/m2"));
+        assert_eq!(again.gateway.core().tally(a).failures, 1);
+        assert_eq!(again.gateway.core().tally(b).successes, 1);
         again.ask().await.is_whole("second");
         assert_eq!(again.hits(), (0, 1));
+        assert_eq!(again.gateway.core().tally(b).successes, 2);
         again.ask_in("another").await.is_whole("first");
     }
 }
