@@ -21,6 +21,7 @@ mod serve;
 mod session;
 mod signal;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ use ekiden_config::{Config, Lookup, Via};
 use ekiden_dialect::Dialect;
 use ekiden_dialect::request;
 use ekiden_dialect::write::{Fault, StreamFault, error_event};
-use ekiden_store::What;
+use ekiden_store::{Store, What};
 
 use crate::body::Body;
 use crate::core::Core;
@@ -147,7 +148,7 @@ impl Front {
             Endpoint::Socket => no_socket(),
             Endpoint::Models => models::list(config, self.started_s),
             Endpoint::Model(id) => {
-                let deleted = self.core.store().deleted_queues();
+                let deleted = self.stored(|store| store.deleted_queues()).await;
                 models::one(config, &deleted, &id, self.started_s, &parts.headers)
             }
             Endpoint::About => about::about(config, &parts.headers),
@@ -201,7 +202,7 @@ impl Front {
         let (request, held) =
             self.read(dialect, config, &parts.headers, body).await.map_err(refuse)?;
         let facts = request.facts();
-        let queue = self.look_up(plan, dialect, &facts.model)?;
+        let queue = self.look_up(plan, dialect, &facts.model).await?;
         let identity =
             self.sessions.identify(&parts.headers, facts, &queue.id, &config.session_fields);
         Ok(Inbound {
@@ -249,30 +250,56 @@ impl Front {
         intake::parse(dialect, raw, limits.body_max_bytes, self.core.tasks()).await
     }
 
-    /// R1: what a model name means.
-    fn look_up(
+    /// R1: what a model name means. Deleted queues are asked for only where nothing else bears the
+    /// name: the store may have to look on a disk.
+    async fn look_up(
         &self,
         plan: &Arc<Plan>,
         dialect: Dialect,
         model: &str,
     ) -> Result<Arc<QueueRuntime>, Box<Response<Body>>> {
-        let deleted = self.core.store().deleted_queues();
-        let found = match plan.config().lookup(model, &deleted) {
-            Lookup::Queue { queue, via } => {
-                if via == Via::Deleted {
-                    let (asked, queue) = (model.into(), queue.id.as_str().into());
-                    self.core.note(None, What::QueueGone { asked, queue });
-                }
+        let found = match plan.config().lookup(model, &BTreeSet::new()) {
+            Lookup::Queue { queue, via: Via::Id | Via::Alias | Via::Deleted } => {
                 plan.queue(&queue.id).cloned()
             }
             Lookup::Direct { provider, model } => {
                 plan.direct(&provider.id, model, self.core.names())
             }
-            Lookup::Unknown { nearest } => {
-                return Err(Box::new(models::unknown(dialect, model, &nearest)));
+            Lookup::Queue { via: Via::First, .. } | Lookup::Unknown { .. } => {
+                return self.look_up_deleted(plan, dialect, model).await;
             }
         };
         found.ok_or_else(|| Box::new(models::unknown(dialect, model, &[])))
+    }
+
+    async fn look_up_deleted(
+        &self,
+        plan: &Arc<Plan>,
+        dialect: Dialect,
+        model: &str,
+    ) -> Result<Arc<QueueRuntime>, Box<Response<Body>>> {
+        let deleted = self.stored(|store| store.deleted_queues()).await;
+        let (queue, nearest) = match plan.config().lookup(model, &deleted) {
+            Lookup::Queue { queue, via } => {
+                if via == Via::Deleted {
+                    let (asked, queue) = (model.into(), queue.id.as_str().into());
+                    self.core.note(None, What::QueueGone { asked, queue });
+                }
+                (plan.queue(&queue.id).cloned(), Vec::new())
+            }
+            Lookup::Direct { .. } => (None, Vec::new()),
+            Lookup::Unknown { nearest } => (None, nearest),
+        };
+        queue.ok_or_else(|| Box::new(models::unknown(dialect, model, &nearest)))
+    }
+
+    /// Reads the store where waiting for a disk hurts nobody.
+    async fn stored<T: Default + Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Store) -> T + Send + 'static,
+    ) -> T {
+        let store = Arc::clone(self.core.store());
+        self.core.tasks().blocking(move || read(&*store)).await.unwrap_or_default()
     }
 }
 

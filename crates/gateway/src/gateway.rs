@@ -23,7 +23,8 @@ const ENDING_WAIT: Duration = Duration::from_secs(5);
 /// The day's end is looked for at least so often, since the wall clock may be set.
 const DAY_LOOK: Duration = Duration::from_secs(60);
 
-/// A gateway without a socket: requests go in by function call.
+/// A gateway without a socket: requests go in by function call. When the last copy of it is dropped,
+/// streams that are still read end as they do when the gateway stops.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     front: Arc<Front>,

@@ -19,6 +19,7 @@ use ekiden_dialect::Dialect;
 use crate::body::Body;
 use crate::front::Front;
 use crate::front::intake::{self, Raw};
+use crate::front::limits::Bound;
 use crate::front::reply::{json, plain};
 use crate::front::route::Api;
 use crate::plan::Plan;
@@ -64,7 +65,7 @@ impl Front {
         B: http_body::Body<Data = Bytes> + Send,
     {
         match api {
-            Api::State => json(StatusCode::OK, &self.state(plan)),
+            Api::State => json(StatusCode::OK, &self.state(plan).await),
             Api::Calls => {
                 let (now, most) = (self.core.clock().now(), limit(query));
                 json(StatusCode::OK, &calls::list(self.core.calls(), now, most))
@@ -83,7 +84,8 @@ impl Front {
                 Err(refusal) => *refusal,
             },
             Api::Journal => {
-                let entries = self.core.store().journal(limit(query));
+                let most = limit(query);
+                let entries = self.stored(move |store| store.journal(most)).await;
                 json(StatusCode::OK, &journal::shown(&entries))
             }
         }
@@ -105,7 +107,9 @@ impl Front {
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
-        let read = intake::read(headers, body, BODY_MAX_BYTES, &self.held).await;
+        // Of its own, so that letting go works when calls hold all there is.
+        let room = Bound::new(BODY_MAX_BYTES);
+        let read = intake::read(headers, body, BODY_MAX_BYTES, &room).await;
         let Raw { bytes, codings, held: _held } =
             read.map_err(|error| Box::new(error.into_response(Dialect::OpenAiChat)))?;
         let bad =

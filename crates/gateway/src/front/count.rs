@@ -50,7 +50,7 @@ impl Front {
             Err(error) => return error.into_response(dialect),
         };
         let facts = request.facts();
-        let queue = match self.look_up(plan, dialect, &facts.model) {
+        let queue = match self.look_up(plan, dialect, &facts.model).await {
             Ok(queue) => queue,
             Err(unknown) => return *unknown,
         };

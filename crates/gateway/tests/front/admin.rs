@@ -38,6 +38,7 @@ async fn r17_state_shows_what_is_out_for_whom_and_release_lets_it_go() {
     assert_eq!(out["key"], "open.a");
     assert_eq!(out["quarantined"][0]["route"], "chat/m");
     assert_eq!(out["quarantined"][0]["class"], "server_error");
+    assert_eq!(out["quarantined"][0]["evidence"]["status"], 500, "{out}");
     let bad = post("/api/v1/release", json!({ "session": "nobody" }).to_string());
     assert_eq!(world.send(bad).await.status, 404);
     let wish = json!({ "session": "a", "queue": "default", "route": "chat/m" });
@@ -105,6 +106,12 @@ async fn r33_a_call_is_found_by_its_id_and_its_trace_replays() {
     let shown = world.get(&format!("/api/v1/calls/{id}")).await.json();
     assert_eq!((&shown["state"], &shown["route"]), (&json!("whole"), &json!("chat/n")), "{shown}");
     assert_eq!(shown["attempts"][0]["class"], "server_error", "{shown}");
+    let steps: Vec<_> = shown["steps"].as_array().expect("steps").iter().collect();
+    let named = |step: &str, route: &str| {
+        steps.iter().position(|found| found["step"] == step && found["route"] == route)
+    };
+    assert!(named("began", "chat/m") < named("began", "chat/n"), "{shown}");
+    assert!(steps.iter().any(|step| step["step"] == "failed" && step["class"] == "server_error"));
     let trace = world.get(&format!("/api/v1/calls/{id}/trace")).await;
     let trace = ekiden_engine::Trace::from_text(&trace.text()).expect("a trace");
     trace.replay().expect("the same decisions");

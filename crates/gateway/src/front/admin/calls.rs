@@ -64,7 +64,7 @@ pub(super) fn list(calls: &Calls, now: Now, most: usize) -> List {
     }
 }
 
-/// The call of that public id.
+/// The call of that public id, with what happened to it in order if it is over.
 pub(super) fn find(core: &Core, id: &str) -> Option<Call> {
     if let Some(past) = core.calls().find(id) {
         return Some(Call { steps: explain(&past), ..Call::past(&past) });

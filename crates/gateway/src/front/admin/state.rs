@@ -11,7 +11,10 @@ use ekiden_engine::{
     Day, Holder, Now, Quarantine, RouteId, RouteStatus, SessionId, SessionStatus, Speed,
 };
 
+use ekiden_store::{Evidence, Place};
+
 use crate::front::Front;
+use crate::front::admin::journal::said;
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
 
 /// Sessions in one answer at most; those that run, or have something out, come first.
@@ -98,6 +101,8 @@ struct Out {
     until_ms: Option<u64>,
     parole_ms: Option<u64>,
     paroles: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<serde_json::Value>,
 }
 
 #[derive(Serialize)]
@@ -127,16 +132,19 @@ struct Seen {
     routes: BTreeMap<RouteId, RouteStatus>,
     sessions: Vec<SessionStatus>,
     waiting: usize,
+    evidence: BTreeMap<Place, Evidence>,
 }
 
 impl Front {
-    pub(super) fn state(&self, plan: &Arc<Plan>) -> State {
+    pub(super) async fn state(&self, plan: &Arc<Plan>) -> State {
+        let evidence = self.stored(|store| store.evidence()).await;
         let seen = self.core.look(|engine, now| Seen {
             now,
             day: engine.day(),
             routes: engine.routes(now).map(|route| (route.route, route)).collect(),
             sessions: engine.sessions().collect(),
             waiting: engine.waiting(),
+            evidence: evidence.into_iter().collect(),
         });
         let mut sessions: Vec<&SessionStatus> = seen.sessions.iter().collect();
         sessions.sort_by_key(|session| {
@@ -197,7 +205,16 @@ impl Front {
 
     fn session_state(&self, session: &SessionStatus, seen: &Seen) -> SessionState {
         let names = self.core.names();
+        let key = names.session_name(session.session);
         let out = |(queue, route, facts): &(_, _, Quarantine)| Out {
+            evidence: seen
+                .evidence
+                .get(&Place {
+                    session: Arc::clone(&key),
+                    queue: names.queue_name(*queue),
+                    route: names.route_name(*route),
+                })
+                .map(said),
             queue: names.queue_name(*queue),
             route: names.route_name(*route),
             class: facts.class.name(),
@@ -209,7 +226,7 @@ impl Front {
         let holder = Holder::Session(session.session);
         let held = seen.routes.values().filter(|route| route.holders.contains(&holder));
         SessionState {
-            key: names.session_name(session.session),
+            key: Arc::clone(&key),
             background: session.session == SessionId::BACKGROUND,
             running: session.running,
             running_now: session.running_now.map(|route| names.route_name(route)),
