@@ -87,7 +87,8 @@ def started(words, **options):
 
 
 def ended(program):
-    program.terminate()
+    """At once: an end in order would wait for the connections that the libraries keep."""
+    program.kill()
     program.stdout.close()
     program.wait(timeout=20)
 

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::Failure;
-use crate::help::{Headings, HelpTexts, Mistake};
+use crate::help::{Advice, Headings, HelpTexts, Mistake};
 use crate::terminal::Terminal;
 
 /// The whole command line.
@@ -186,7 +186,8 @@ fn refused(terminal: &Terminal, error: &clap::Error) -> Failure {
         Some(ContextValue::Strings(list)) => list.first().cloned(),
         Some(_) | None => None,
     };
-    let argument = context(ContextKind::InvalidArg).unwrap_or_default();
+    let argument = [ContextKind::InvalidArg, ContextKind::PriorArg].into_iter().find_map(context);
+    let argument = argument.unwrap_or_default();
     let value = context(ContextKind::InvalidValue).unwrap_or_default();
     let kind = error.kind();
     let what = if kind == ErrorKind::UnknownArgument {
@@ -209,7 +210,8 @@ fn refused(terminal: &Terminal, error: &clap::Error) -> Failure {
     };
     let near =
         [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg].into_iter().find_map(context);
-    let hint = terminal.say(&crate::help::Advice { near });
+    let address = matches!(&what, Mistake::BadValue { argument, .. } if argument.contains("ADDR"));
+    let hint = terminal.say(&if address { Advice::Address } else { Advice::Look { near } });
     Failure::usage(terminal, &terminal.say(&what), &hint)
 }
 

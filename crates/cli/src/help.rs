@@ -113,7 +113,7 @@ Exit code 0: the same decisions. 1: another one.
 Examples:
   ekiden replay last
   ekiden replay ./call.trace
-  curl -s http://127.0.0.1:8787/api/v1/calls/last/trace | ekiden replay -",
+  curl -s http://127.0.0.1:8787/api/v1/calls/CALL/trace | ekiden replay -",
     ),
     classify: (
         "Say of each error on standard input what it is, a JSON object a line",
@@ -204,7 +204,7 @@ Ctrl-C（或 SIGTERM）会等未完成的调用结束；再按一次则立即结
 示例：
   ekiden replay last
   ekiden replay ./call.trace
-  curl -s http://127.0.0.1:8787/api/v1/calls/last/trace | ekiden replay -",
+  curl -s http://127.0.0.1:8787/api/v1/calls/CALL/trace | ekiden replay -",
     ),
     classify: (
         "判断标准输入中的每个错误属于哪一类，每行一个 JSON 对象",
@@ -272,23 +272,38 @@ impl Say for Mistake {
 }
 
 /// What to do about a mistake.
-pub(crate) struct Advice {
-    /// What may have been meant.
-    pub(crate) near: Option<String>,
+pub(crate) enum Advice {
+    /// To look at what there is.
+    Look {
+        /// What may have been meant.
+        near: Option<String>,
+    },
+    /// To write an address.
+    Address,
 }
 
 impl Say for Advice {
     fn english(&self) -> String {
-        match &self.near {
-            Some(near) => format!("did you mean `{near}`? `ekiden --help` shows what there is"),
-            None => "`ekiden --help` and `ekiden COMMAND --help` show what there is".to_owned(),
+        match self {
+            Self::Look { near: Some(near) } => {
+                format!("did you mean `{near}`? `ekiden --help` shows what there is")
+            }
+            Self::Look { near: None } => {
+                "`ekiden --help` and `ekiden COMMAND --help` show what there is".to_owned()
+            }
+            Self::Address => "write an address with its port, such as 127.0.0.1:8787".to_owned(),
         }
     }
 
     fn chinese(&self) -> String {
-        match &self.near {
-            Some(near) => format!("是不是 `{near}`？`ekiden --help` 列出全部用法"),
-            None => "`ekiden --help` 与 `ekiden 命令 --help` 列出全部用法".to_owned(),
+        match self {
+            Self::Look { near: Some(near) } => {
+                format!("是不是 `{near}`？`ekiden --help` 列出全部用法")
+            }
+            Self::Look { near: None } => {
+                "`ekiden --help` 与 `ekiden 命令 --help` 列出全部用法".to_owned()
+            }
+            Self::Address => "请写带端口的地址，例如 127.0.0.1:8787".to_owned(),
         }
     }
 }

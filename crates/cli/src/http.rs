@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Empty, Limited};
+use http::{HeaderMap, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -17,6 +17,7 @@ const ANSWER_MAX_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: String,
 }
 
@@ -40,10 +41,28 @@ pub(crate) enum AskError {
 /// When no whole answer came in time.
 pub(crate) async fn get(base: &str, path: &str, limit: Duration) -> Result<Answer, AskError> {
     let target = Target::of(base)?;
-    match tokio::time::timeout(limit, target.get(path)).await {
+    let request = target.request(http::Method::GET, path, &[], Bytes::new())?;
+    let asking = target.exchange(request, |_| {});
+    match tokio::time::timeout(limit, asking).await {
         Ok(answer) => answer,
         Err(_) => Err(AskError::Broken(format!("no answer within {} s", limit.as_secs_f32()))),
     }
+}
+
+/// Posts JSON and hears the answer as it comes, for as long as it takes.
+///
+/// # Errors
+/// When no whole answer came.
+pub(crate) async fn post(
+    base: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: String,
+    heard: impl FnMut(&[u8]),
+) -> Result<Answer, AskError> {
+    let target = Target::of(base)?;
+    let request = target.request(http::Method::POST, path, headers, body.into())?;
+    target.exchange(request, heard).await
 }
 
 /// Where to connect to, and how it is called there.
@@ -67,23 +86,48 @@ impl Target {
         Ok(Self { authority, prefix })
     }
 
-    async fn get(&self, path: &str) -> Result<Answer, AskError> {
+    fn request(
+        &self,
+        method: http::Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, AskError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.prefix))
+            .header(http::header::HOST, &self.authority);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(Full::new(body)).map_err(|_| AskError::Address(path.to_owned()))
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Full<Bytes>>,
+        mut heard: impl FnMut(&[u8]),
+    ) -> Result<Answer, AskError> {
         let stream = TcpStream::connect(&self.authority)
             .await
             .map_err(|_| AskError::Nobody(self.authority.clone()))?;
         let broken = |error: hyper::Error| AskError::Broken(error.to_string());
         let (mut sender, connection) =
-            http1::handshake::<_, Empty<Bytes>>(TokioIo::new(stream)).await.map_err(broken)?;
-        let request = Request::get(format!("{}{path}", self.prefix))
-            .header(http::header::HOST, &self.authority)
-            .body(Empty::new())
-            .map_err(|_| AskError::Address(path.to_owned()))?;
+            http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let asking = async {
             let answer = sender.send_request(request).await.map_err(broken)?;
-            let status = answer.status();
-            let body = Limited::new(answer.into_body(), ANSWER_MAX_BYTES).collect().await;
-            let body = body.map_err(|error| AskError::Broken(error.to_string()))?.to_bytes();
-            Ok(Answer { status, body: String::from_utf8_lossy(&body).into_owned() })
+            let (head, body) = answer.into_parts();
+            let mut body = Limited::new(body, ANSWER_MAX_BYTES);
+            let mut whole = Vec::new();
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| AskError::Broken(error.to_string()))?;
+                if let Some(data) = frame.data_ref() {
+                    heard(data);
+                    whole.extend_from_slice(data);
+                }
+            }
+            let body = String::from_utf8_lossy(&whole).into_owned();
+            Ok(Answer { status: head.status, headers: head.headers, body })
         };
         let mut asking = std::pin::pin!(asking);
         tokio::select! {

@@ -4,6 +4,7 @@
 mod args;
 mod check;
 mod classify;
+mod demo;
 mod failure;
 mod help;
 mod http;
@@ -11,7 +12,9 @@ mod language;
 mod queues;
 mod replay;
 mod running;
+mod serve;
 mod terminal;
+mod why;
 mod words;
 
 use std::io;
@@ -22,6 +25,7 @@ use ekiden_config::ProcessEnv;
 use crate::args::{Asked, Task};
 use crate::failure::{Ended, Failure};
 use crate::terminal::Terminal;
+use crate::why::Form;
 
 fn main() -> ExitCode {
     let terminal = Terminal::open(&ProcessEnv);
@@ -34,12 +38,12 @@ fn main() -> ExitCode {
 
 fn run(terminal: &Terminal, task: Task) -> Result<Ended, Failure> {
     match task {
-        Task::Serve(_) => Ok(Ended::Well),
-        Task::Demo(_) => Ok(Ended::Well),
+        Task::Serve(args) => serve::run(terminal, &args),
+        Task::Demo(args) => demo::run(terminal, &args),
         Task::Check(args) => check::run(terminal, args.path.as_deref()),
         Task::Why(args) => {
-            running::call(terminal, args.url.as_deref(), &args.call)?;
-            Ok(Ended::Well)
+            let form = if args.json { Form::Json } else { Form::Words };
+            why::run(terminal, &args.call, args.url.as_deref(), form)
         }
         Task::Replay(args) => replay::run(terminal, &args.trace, args.url.as_deref()),
         Task::Classify(args) => {

@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::Path;
 
 use ekiden_engine::trace::{Divergence, Record};
-use ekiden_engine::{AttemptInput, Decision, Input, Passed, Trace};
+use ekiden_engine::{AttemptInput, Decision, Input, Passed, Reason, Trace};
 
 use crate::failure::{Ended, Failure};
-use crate::running;
+use crate::running::{self, Api, CallTold};
 use crate::terminal::{Ink, Say, Terminal};
 use crate::words::Span;
 
@@ -69,8 +69,28 @@ fn find(terminal: &Terminal, trace: &str, url: Option<&str>) -> Result<Found, Fa
         let text = String::from_utf8_lossy(&bytes).into_owned();
         return Ok(Found { name: trace.to_owned(), text, names: Vec::new() });
     }
-    let (text, names) = running::trace(terminal, url, trace)?;
-    Ok(Found { name: trace.to_owned(), text, names })
+    let api = Api::at(url);
+    running::block_on(async {
+        let id = api.call_id(terminal, trace).await?;
+        let text = api.trace_text(terminal, &id).await?;
+        let call: CallTold = api.parsed(terminal, &api.call_text(terminal, &id).await?)?;
+        let names = api.routes(terminal, &call.queue).await?;
+        let names = if fits(&names, &text, &call) { names } else { Vec::new() };
+        Ok(Found { name: id, text, names })
+    })
+}
+
+/// Whether the queue's routes are still those that the call had.
+fn fits(names: &[String], text: &str, call: &CallTold) -> bool {
+    let Ok(trace) = Trace::from_text(text) else { return false };
+    trace.spec.queue.candidates.len() == names.len()
+        && trace.records.iter().all(|record| match record {
+            Record::Admitted { decision: Decision::Go(start), .. } => {
+                let told = call.attempts.iter().find(|told| told.attempt == start.attempt.0);
+                told.is_none_or(|told| names.get(start.candidate as usize) == Some(&told.route))
+            }
+            Record::Admitted { .. } | Record::Fed { .. } => true,
+        })
 }
 
 /// A call's id has neither a separator nor an extension.
@@ -85,7 +105,8 @@ fn tell(terminal: &Terminal, names: &Names, trace: &Trace, record: &Record) -> R
     let stamp = terminal.ink(Ink::Dim, &format!("{:>10}", terminal.say(&at)));
     match record {
         Record::Admitted { passed, decision, .. } => {
-            for passed in passed {
+            // That this call has tried it stands above.
+            for passed in passed.iter().filter(|passed| passed.reason != Reason::Tried) {
                 terminal
                     .line(&format!("{stamp}  {}", terminal.say(&PassedOver { passed, names })))?;
             }
@@ -197,6 +218,7 @@ enum Happened {
     Attempt(u32, AttemptInput),
     Gone,
     Woken,
+    TimeUp,
 }
 
 impl Happened {
@@ -206,7 +228,8 @@ impl Happened {
             Input::Attempt(attempt, what) => Some(Self::Attempt(attempt.0, what)),
             Input::ClientGone => Some(Self::Gone),
             Input::Woken => Some(Self::Woken),
-            Input::ClientBlocked | Input::ClientReady | Input::Tick => None,
+            Input::Tick => Some(Self::TimeUp),
+            Input::ClientBlocked | Input::ClientReady => None,
         }
     }
 }
@@ -217,6 +240,7 @@ impl Say for Happened {
             Self::Attempt(attempt, what) => format!("attempt {attempt}: {}", what.english()),
             Self::Gone => "the client left".to_owned(),
             Self::Woken => "what it waits for may have come".to_owned(),
+            Self::TimeUp => "a clock or a wait ran out".to_owned(),
         }
     }
 
@@ -225,6 +249,7 @@ impl Say for Happened {
             Self::Attempt(attempt, what) => format!("第 {attempt} 次尝试：{}", what.chinese()),
             Self::Gone => "客户端离开".to_owned(),
             Self::Woken => "所等的可能来了".to_owned(),
+            Self::TimeUp => "时限或等待到点".to_owned(),
         }
     }
 }

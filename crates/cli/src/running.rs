@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use ekiden_config::{Config, ProcessEnv};
+use ekiden_engine::Class;
 use http::StatusCode;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -17,60 +20,246 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Where a gateway listens unless told otherwise.
 const USUAL: &str = "http://127.0.0.1:8787";
 
-/// What became of a call, as the API tells it.
-///
-/// # Errors
-/// When there is no gateway or no such call.
-pub(crate) fn call(terminal: &Terminal, url: Option<&str>, call: &str) -> Result<String, Failure> {
-    block_on(async { asked(terminal, &base(url), call, "").await })?
+/// The API of a running gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    base: String,
 }
 
-/// A call's trace, and the routes of its queue where the API tells them.
-///
-/// # Errors
-/// When there is no gateway or no such call.
-pub(crate) fn trace(
-    terminal: &Terminal,
-    url: Option<&str>,
-    call: &str,
-) -> Result<(String, Vec<String>), Failure> {
-    block_on(async {
-        let base = base(url);
-        let text = asked(terminal, &base, call, "/trace").await?;
-        let told = asked(terminal, &base, call, "").await?;
-        let told: Value = serde_json::from_str(&told).unwrap_or_default();
-        Ok((text, routes(&told)))
-    })?
+/// A call as the API tells it (docs/api.md).
+#[derive(Debug, Deserialize)]
+pub(crate) struct CallTold {
+    pub(crate) call: String,
+    pub(crate) queue: String,
+    pub(crate) dialect: String,
+    pub(crate) streamed: bool,
+    pub(crate) began_ms: u64,
+    pub(crate) took_ms: u64,
+    pub(crate) state: String,
+    #[serde(default)]
+    pub(crate) told: Option<ToldWord>,
+    #[serde(default)]
+    pub(crate) route: Option<String>,
+    #[serde(default)]
+    pub(crate) attempts: Vec<AttemptTold>,
+    #[serde(default)]
+    pub(crate) steps: Vec<StepTold>,
 }
 
-fn routes(told: &Value) -> Vec<String> {
-    let listed = told.get("candidates").and_then(Value::as_array);
-    let routes = listed.into_iter().flatten().map(|candidate| {
-        let route = candidate.get("route").unwrap_or(candidate);
-        route.as_str().map(str::to_owned)
-    });
-    routes.collect::<Option<Vec<_>>>().unwrap_or_default()
+/// A step of a call as the API tells it: a code, and what belongs to that code.
+#[derive(Debug, Deserialize)]
+pub(crate) struct StepTold {
+    pub(crate) at_ms: u64,
+    pub(crate) step: String,
+    #[serde(default)]
+    pub(crate) route: Option<String>,
+    #[serde(default)]
+    pub(crate) attempt: Option<u32>,
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
+    #[serde(default)]
+    pub(crate) class: Option<String>,
+    #[serde(default)]
+    pub(crate) why: Option<String>,
+    #[serde(default)]
+    pub(crate) ms: Option<u64>,
 }
 
-async fn asked(terminal: &Terminal, base: &str, call: &str, what: &str) -> Result<String, Failure> {
-    let path = format!("/api/v1/calls/{}{what}", encoded(call));
-    match client::get(base, &path, LIMIT).await {
-        Ok(Answer { status: StatusCode::OK, body }) => Ok(body),
-        Ok(Answer { status: StatusCode::NOT_FOUND, .. }) => {
-            let unknown = Trouble::NoSuchCall { call: call.to_owned(), base: base.to_owned() };
-            Err(Failure::trouble(terminal, &unknown, Some(&Advice::AskForLast)))
+/// An attempt as the API tells it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct AttemptTold {
+    pub(crate) attempt: u32,
+    pub(crate) route: String,
+    pub(crate) began_ms: u64,
+    pub(crate) took_ms: u64,
+    #[serde(default)]
+    pub(crate) class: Option<String>,
+    #[serde(default)]
+    pub(crate) evidence: Option<EvidenceTold>,
+}
+
+impl AttemptTold {
+    /// What went wrong, if it did.
+    pub(crate) fn class(&self) -> Option<Class> {
+        Class::from_name(self.class.as_deref()?)
+    }
+}
+
+/// What a candidate said, as far as it is kept.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EvidenceTold {
+    #[serde(default)]
+    pub(crate) status: Option<u16>,
+    #[serde(default)]
+    pub(crate) code: Option<String>,
+    #[serde(default)]
+    pub(crate) message: Option<String>,
+}
+
+/// What the client was told instead of a whole answer.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ToldWord {
+    pub(crate) code: String,
+    #[serde(default)]
+    pub(crate) seconds: Option<u64>,
+    #[serde(default)]
+    pub(crate) class: Option<String>,
+}
+
+/// A line of the journal, as far as it concerns a call.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct EntryTold {
+    pub(crate) number: u64,
+    #[serde(default)]
+    pub(crate) call: Option<String>,
+    pub(crate) what: String,
+    #[serde(default)]
+    pub(crate) route: Option<String>,
+    #[serde(default)]
+    pub(crate) class: Option<String>,
+    #[serde(default)]
+    pub(crate) ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) until_ms: Option<u64>,
+}
+
+impl Api {
+    /// The gateway at a URL, or where the configuration says that it listens.
+    pub(crate) fn at(url: Option<&str>) -> Self {
+        let configured = || {
+            let loaded = Config::find(None, &ProcessEnv).ok()?;
+            Some(format!("http://{}", loaded.config.listen))
+        };
+        let base = url.map(str::to_owned).or_else(configured);
+        Self { base: base.unwrap_or_else(|| USUAL.to_owned()) }
+    }
+
+    /// A call's id; `last` is the newest one that is over, or else that is open.
+    ///
+    /// # Errors
+    /// When there is no gateway, or no call yet.
+    pub(crate) async fn call_id(&self, terminal: &Terminal, call: &str) -> Result<String, Failure> {
+        if call != "last" {
+            return Ok(call.to_owned());
         }
-        Ok(Answer { status, body }) => {
-            let refused = Trouble::Refused { base: base.to_owned(), status, body };
-            Err(Failure::trouble(terminal, &refused, Some(&Advice::OtherAddress)))
-        }
-        Err(error @ AskError::Address(_)) => {
-            let hint = terminal.say(&Advice::OtherAddress);
-            Err(Failure::usage(terminal, &error.to_string(), &hint))
-        }
-        Err(error @ (AskError::Nobody(_) | AskError::Broken(_))) => {
-            let nobody = Trouble::NoGateway { base: base.to_owned(), why: error.to_string() };
-            Err(Failure::trouble(terminal, &nobody, Some(&Advice::StartOne)))
+        let calls: Value = self.read(terminal, "/api/v1/calls?limit=1").await?;
+        let list = |name: &str| calls.get(name).and_then(Value::as_array);
+        let newest = list("past").and_then(|past| past.first());
+        let newest = newest.or_else(|| list("open").and_then(|open| open.last()));
+        let id = newest.and_then(|call| call.get("call")).and_then(Value::as_str);
+        id.map(str::to_owned).ok_or_else(|| {
+            let none = Trouble::NoCallYet { base: self.base.clone() };
+            Failure::trouble(terminal, &none, Some(&Advice::MakeACall))
+        })
+    }
+
+    /// What became of a call, as text.
+    ///
+    /// # Errors
+    /// When there is no gateway or no such call.
+    pub(crate) async fn call_text(&self, terminal: &Terminal, id: &str) -> Result<String, Failure> {
+        self.asked(terminal, &format!("/api/v1/calls/{}", encoded(id)), id).await
+    }
+
+    /// A call's trace, as text.
+    ///
+    /// # Errors
+    /// When there is no gateway or no such call.
+    pub(crate) async fn trace_text(
+        &self,
+        terminal: &Terminal,
+        id: &str,
+    ) -> Result<String, Failure> {
+        self.asked(terminal, &format!("/api/v1/calls/{}/trace", encoded(id)), id).await
+    }
+
+    /// The routes of a queue in its order; none where the gateway does not know them any more.
+    ///
+    /// # Errors
+    /// When there is no gateway.
+    pub(crate) async fn routes(
+        &self,
+        terminal: &Terminal,
+        queue: &str,
+    ) -> Result<Vec<String>, Failure> {
+        let state: Value = self.read(terminal, "/api/v1/state").await?;
+        let queues = state.get("queues").and_then(Value::as_array).into_iter().flatten();
+        let mut named = queues.filter(|told| told.get("id").and_then(Value::as_str) == Some(queue));
+        let candidates = named.next().and_then(|queue| queue.get("candidates"));
+        let candidates = candidates.and_then(Value::as_array).into_iter().flatten();
+        let routes = candidates.filter_map(|told| told.get("route").and_then(Value::as_str));
+        let routes: Vec<String> = routes.map(str::to_owned).collect();
+        // A model that was asked for outside any queue is a queue of one.
+        Ok(if routes.is_empty() && queue.contains('/') { vec![queue.to_owned()] } else { routes })
+    }
+
+    /// The journal's entries, newest first.
+    ///
+    /// # Errors
+    /// When there is no gateway.
+    pub(crate) async fn journal(&self, terminal: &Terminal) -> Result<Vec<EntryTold>, Failure> {
+        let journal: Value = self.read(terminal, "/api/v1/journal?limit=1000").await?;
+        let entries = journal.get("entries").and_then(Value::as_array).into_iter().flatten();
+        Ok(entries.filter_map(|entry| EntryTold::deserialize(entry).ok()).collect())
+    }
+
+    /// The number of the journal's newest entry; 0 if it is empty.
+    ///
+    /// # Errors
+    /// When there is no gateway.
+    pub(crate) async fn newest_entry(&self, terminal: &Terminal) -> Result<u64, Failure> {
+        let entries = self.journal(terminal).await?;
+        Ok(entries.iter().map(|entry| entry.number).max().unwrap_or(0))
+    }
+
+    /// The state as the API tells it.
+    ///
+    /// # Errors
+    /// When there is no gateway.
+    pub(crate) async fn state(&self, terminal: &Terminal) -> Result<Value, Failure> {
+        self.read(terminal, "/api/v1/state").await
+    }
+
+    async fn read(&self, terminal: &Terminal, path: &str) -> Result<Value, Failure> {
+        let text = self.asked(terminal, path, "").await?;
+        self.parsed(terminal, &text)
+    }
+
+    /// JSON of the API, in the shape that is expected.
+    ///
+    /// # Errors
+    /// When it has another shape: what answers there is another version, or no Ekiden.
+    pub(crate) fn parsed<T: DeserializeOwned>(
+        &self,
+        terminal: &Terminal,
+        text: &str,
+    ) -> Result<T, Failure> {
+        serde_json::from_str(text).map_err(|error| {
+            let strange = Trouble::Strange { base: self.base.clone(), why: error.to_string() };
+            Failure::trouble(terminal, &strange, Some(&Advice::OtherAddress))
+        })
+    }
+
+    async fn asked(&self, terminal: &Terminal, path: &str, call: &str) -> Result<String, Failure> {
+        let base = self.base.clone();
+        match client::get(&base, path, LIMIT).await {
+            Ok(Answer { status: StatusCode::OK, body, .. }) => Ok(body),
+            Ok(Answer { status: StatusCode::NOT_FOUND, .. }) if !call.is_empty() => {
+                let unknown = Trouble::NoSuchCall { call: call.to_owned(), base };
+                Err(Failure::trouble(terminal, &unknown, Some(&Advice::AskForLast)))
+            }
+            Ok(Answer { status, body, .. }) => {
+                let refused = Trouble::Refused { base, status, body };
+                Err(Failure::trouble(terminal, &refused, Some(&Advice::OtherAddress)))
+            }
+            Err(error @ AskError::Address(_)) => {
+                let hint = terminal.say(&Advice::OtherAddress);
+                Err(Failure::usage(terminal, &error.to_string(), &hint))
+            }
+            Err(error @ (AskError::Nobody(_) | AskError::Broken(_))) => {
+                let nobody = Trouble::NoGateway { base, why: error.to_string() };
+                Err(Failure::trouble(terminal, &nobody, Some(&Advice::StartOne)))
+            }
         }
     }
 }
@@ -89,24 +278,21 @@ fn encoded(text: &str) -> String {
     out
 }
 
-fn base(url: Option<&str>) -> String {
-    let configured = || {
-        let loaded = Config::find(None, &ProcessEnv).ok()?;
-        Some(format!("http://{}", loaded.config.listen))
-    };
-    url.map(str::to_owned).or_else(configured).unwrap_or_else(|| USUAL.to_owned())
-}
-
 /// Runs something short on a runtime of its own.
-fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
+///
+/// # Errors
+/// Those of what is run.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(future))
+    runtime.block_on(future)
 }
 
 /// What goes wrong with a running gateway.
 enum Trouble {
     NoGateway { base: String, why: String },
     NoSuchCall { call: String, base: String },
+    NoCallYet { base: String },
+    Strange { base: String, why: String },
     Refused { base: String, status: StatusCode, body: String },
 }
 
@@ -116,6 +302,10 @@ impl Say for Trouble {
             Self::NoGateway { base, why } => format!("there is no gateway at {base}: {why}"),
             Self::NoSuchCall { call, base } => {
                 format!("the gateway at {base} knows no call `{call}`")
+            }
+            Self::NoCallYet { base } => format!("the gateway at {base} has had no call yet"),
+            Self::Strange { base, why } => {
+                format!("what answers at {base} is another version, or no Ekiden: {why}")
             }
             Self::Refused { base, status, body } => {
                 format!("{base} answers {status}: {}", cut(body))
@@ -127,6 +317,8 @@ impl Say for Trouble {
         match self {
             Self::NoGateway { base, why } => format!("{base} 上没有网关：{why}"),
             Self::NoSuchCall { call, base } => format!("{base} 上的网关没有调用 `{call}`"),
+            Self::NoCallYet { base } => format!("{base} 上的网关还没有过调用"),
+            Self::Strange { base, why } => format!("{base} 上的是别的版本，或不是 Ekiden：{why}"),
             Self::Refused { base, status, body } => format!("{base} 回答 {status}：{}", cut(body)),
         }
     }
@@ -134,6 +326,7 @@ impl Say for Trouble {
 
 /// What can be done about it.
 enum Advice {
+    MakeACall,
     StartOne,
     AskForLast,
     OtherAddress,
@@ -142,6 +335,7 @@ enum Advice {
 impl Say for Advice {
     fn english(&self) -> String {
         match self {
+            Self::MakeACall => "ask it for something first; `ekiden demo` shows how",
             Self::StartOne => "start one with `ekiden`, or say where it is with --url",
             Self::AskForLast => {
                 "it remembers the last 1,000; `last` is the newest, and answers name theirs in \
@@ -154,6 +348,7 @@ impl Say for Advice {
 
     fn chinese(&self) -> String {
         match self {
+            Self::MakeACall => "先向它发一次请求；`ekiden demo` 有示范",
             Self::StartOne => "用 `ekiden` 启动一个，或用 --url 指明地址",
             Self::AskForLast => {
                 "网关保留最近 1000 次；`last` 是最新一次，每个回答的响应头 x-ekiden-call 写有 id"

@@ -237,9 +237,9 @@ impl Say for Verdict {
             Self::Truncated => "its answer was cut by its token limit".to_owned(),
             Self::Cooled { ms } => format!("it cools for {}, for everybody", Span(*ms).english()),
             Self::Quarantined { until_ms: Some(_) } => {
-                "this conversation leaves it alone until its own reset".to_owned()
+                "this session leaves it alone until its own reset".to_owned()
             }
-            Self::Quarantined { until_ms: None } => "this conversation leaves it alone".to_owned(),
+            Self::Quarantined { until_ms: None } => "this session leaves it alone".to_owned(),
         }
     }
 
@@ -279,7 +279,7 @@ impl Say for LastWord {
         match self {
             Self::AsItCame(attempt) => format!("第 {} 次尝试的错误，原样转达", attempt.0),
             Self::Overflow(_) => "其协议的超长错误，让它自行压缩".to_owned(),
-            Self::ComeBack(ms) => format!("429：{} 后再来", Span(*ms).chinese()),
+            Self::ComeBack(ms) => format!("429：{}后再来", Span(*ms).chinese()),
             Self::DoNotRetry => "「不要重试」的错误：今天不会恢复".to_owned(),
             Self::EmptyQueue => "错误：队列没有候选".to_owned(),
             Self::LocalNetwork => "错误：本机网络有问题".to_owned(),
@@ -301,7 +301,7 @@ impl Say for Wait {
     fn chinese(&self) -> String {
         match self {
             Self::Unnamed => String::new(),
-            Self::Ms(ms) => format!("，要求 {} 后再来", Span(*ms).chinese()),
+            Self::Ms(ms) => format!("，要求 {}后再来", Span(*ms).chinese()),
             Self::At(_) => "，并给出了恢复时刻".to_owned(),
         }
     }

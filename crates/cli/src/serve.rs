@@ -1,0 +1,345 @@
+//! `ekiden serve`: the gateway, from its configuration to its end. It refuses to say less than what
+//! the next step is.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ekiden_config::{
+    Config, Dialect, Env, LOCAL_SERVERS, LoadError, Loaded, LocalServer, ProcessEnv,
+};
+use ekiden_gateway::{CoreOptions, Gateway, Proxies, Running, StartError, stop_signal};
+use serde_json::Value;
+
+use crate::args::ServeArgs;
+use crate::check::{self, Source};
+use crate::failure::{Ended, Failure};
+use crate::http;
+use crate::queues::queues;
+use crate::terminal::{Ink, Say, Terminal};
+
+/// A server on this machine that does not answer so soon is not there.
+const LOCAL_WAIT: Duration = Duration::from_millis(300);
+
+/// The variable that the option stands in for.
+const LISTEN_VARIABLE: &str = "EKIDEN_LISTEN";
+
+/// Starts the gateway and stays until it is told to end.
+///
+/// # Errors
+/// When the configuration cannot be used, or the address cannot be had.
+pub(crate) fn run(terminal: &Terminal, args: &ServeArgs) -> Result<Ended, Failure> {
+    let env = WithListen { listen: args.listen };
+    let loaded = Config::find(args.config.as_deref(), &env).map_err(|error| match args.listen {
+        Some(_) => said_by_option(&error),
+        None => check::unusable(&error),
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(terminal, loaded))
+}
+
+/// The environment, with `--listen` in the place of its variable.
+struct WithListen {
+    listen: Option<SocketAddr>,
+}
+
+impl Env for WithListen {
+    fn var(&self, name: &str) -> Option<String> {
+        match self.listen {
+            Some(listen) if name == LISTEN_VARIABLE => Some(listen.to_string()),
+            Some(_) | None => ProcessEnv.var(name),
+        }
+    }
+}
+
+/// Whoever wrote the option did not write the variable.
+fn said_by_option(error: &LoadError) -> Failure {
+    let by_variable = format!("environment variable {LISTEN_VARIABLE}");
+    Failure::Usage(error.to_string().replace(&by_variable, "--listen"))
+}
+
+async fn serve(terminal: &Terminal, loaded: Loaded) -> Result<Ended, Failure> {
+    let loaded = match loaded.path {
+        None => with_local_servers(loaded).await,
+        Some(_) => loaded,
+    };
+    let bare = loaded.path.is_none() && loaded.config.providers.is_empty();
+    if !bare {
+        // That nothing was found is said below, with what to do.
+        check::warn(terminal, &loaded)?;
+    }
+    let running = start(terminal, Arc::clone(&loaded.config), &ProcessEnv).await?;
+    match greet(terminal, &loaded, running.addr()) {
+        Ok(()) | Err(Failure::NobodyReads) => {}
+        Err(failure) => return Err(failure),
+    }
+    stop_signal().await;
+    // Whoever read the greeting may be gone; calls are ended in order all the same.
+    let _ = terminal.line("");
+    let _ = terminal.tell(&Stopping(Arc::clone(&loaded.config)));
+    running.shutdown_or(stop_signal()).await;
+    Ok(Ended::Well)
+}
+
+/// Starts the gateway.
+///
+/// # Errors
+/// When its address cannot be had.
+pub(crate) async fn start(
+    terminal: &Terminal,
+    config: Arc<Config>,
+    env: &dyn Env,
+) -> Result<Running, Failure> {
+    let options = CoreOptions { proxies: Proxies::from_env(env), ..CoreOptions::default() };
+    Gateway::start(config, options).await.map_err(|error| {
+        let hint = Hint(&error);
+        Failure::trouble(terminal, &error, Some(&hint))
+    })
+}
+
+/// Asks the usual servers on this machine whether they are there (G8).
+async fn with_local_servers(loaded: Loaded) -> Loaded {
+    let [first, second] = &LOCAL_SERVERS;
+    let found = tokio::join!(models(first), models(second));
+    let mut config = Arc::unwrap_or_clone(loaded.config);
+    for (server, models) in [(first, found.0), (second, found.1)] {
+        config = config.with_local_server(server, &models);
+    }
+    Loaded { config: Arc::new(config), ..loaded }
+}
+
+/// The models of a server on this machine that can answer; none when it is not there.
+async fn models(server: &LocalServer) -> Vec<String> {
+    let Ok(answer) = http::get(server.base_url, "/v1/models", LOCAL_WAIT).await else {
+        return Vec::new();
+    };
+    let list: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    let models = list.get("data").and_then(Value::as_array).into_iter().flatten();
+    let ids = models.filter_map(|model| model.get("id").and_then(Value::as_str));
+    // Both list models for embeddings too, which answer nothing.
+    ids.filter(|id| !id.to_lowercase().contains("embed")).map(str::to_owned).collect()
+}
+
+fn greet(terminal: &Terminal, loaded: &Loaded, addr: SocketAddr) -> Result<(), Failure> {
+    let config = &loaded.config;
+    terminal.line(&terminal.ink(Ink::Strong, &terminal.say(&Listens(addr))))?;
+    let source = loaded.path.as_deref().map_or(Source::Environment, Source::File);
+    terminal.line(&terminal.ink(Ink::Dim, &terminal.say(&From(source))))?;
+    terminal.line("")?;
+    if config.queues.iter().all(|queue| queue.candidates.is_empty()) {
+        let path =
+            ekiden_config::paths::config_file(&ProcessEnv, ekiden_config::paths::Platform::here());
+        let path = loaded.path.clone().or(path).map(|path| path.display().to_string());
+        terminal.tell(&NothingYet { path: path.unwrap_or_else(|| "ekiden.toml".to_owned()) })?;
+        return Ok(());
+    }
+    terminal.line(queues(terminal, config).trim_end())?;
+    terminal.line("")?;
+    terminal.tell(&Clients { addr, config })?;
+    Ok(())
+}
+
+struct Listens(SocketAddr);
+
+impl Say for Listens {
+    fn english(&self) -> String {
+        format!("Ekiden listens on http://{}", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("Ekiden 监听于 http://{}", self.0)
+    }
+}
+
+struct From<'a>(Source<'a>);
+
+impl Say for From<'_> {
+    fn english(&self) -> String {
+        format!("configured by {}", self.0.english())
+    }
+
+    fn chinese(&self) -> String {
+        format!("配置来自{}", self.0.chinese())
+    }
+}
+
+/// What to do when there is no candidate.
+struct NothingYet {
+    path: String,
+}
+
+impl Say for NothingYet {
+    fn english(&self) -> String {
+        format!(
+            "There is no model yet. Do one of these, then start again:\n  \
+             set a key         {}\n  \
+             or watch first    ekiden demo\n  \
+             or write a file   {}\n\
+             Until then every call is answered with this advice.",
+            variable("DEEPSEEK_API_KEY", "sk-…") + "   (or ANTHROPIC_API_KEY, OPENAI_API_KEY, …)",
+            self.path,
+        )
+    }
+
+    fn chinese(&self) -> String {
+        format!(
+            "还没有模型。请任选其一，然后重新启动：\n  \
+             设置密钥     {}\n  \
+             先看演示     ekiden demo\n  \
+             写配置文件   {}\n\
+             在此之前，每次调用都会得到这条建议。",
+            variable("DEEPSEEK_API_KEY", "sk-…") + "   （或 ANTHROPIC_API_KEY、OPENAI_API_KEY 等）",
+            self.path,
+        )
+    }
+}
+
+/// How this system's shell sets a variable.
+fn variable(name: &str, value: &str) -> String {
+    if cfg!(windows) {
+        format!("$env:{name} = \"{value}\"")
+    } else {
+        format!("export {name}={value}")
+    }
+}
+
+/// What to put into a client.
+pub(crate) struct Clients<'a> {
+    pub(crate) addr: SocketAddr,
+    pub(crate) config: &'a Config,
+}
+
+impl Clients<'_> {
+    /// Variables for the dialects that a candidate speaks, and who reads them.
+    fn variables(&self) -> Vec<(String, Dialect)> {
+        let base = format!("http://{}", self.addr);
+        let speaks = |dialect| {
+            let mut candidates = self.config.queues.iter().flat_map(|queue| &queue.candidates);
+            let provider = |id: &str| self.config.provider(id);
+            candidates.any(|it| provider(&it.provider).is_some_and(|it| it.dialect == dialect))
+        };
+        let anthropic = (variable("ANTHROPIC_BASE_URL", &base), Dialect::AnthropicMessages);
+        let chat = (variable("OPENAI_BASE_URL", &format!("{base}/v1")), Dialect::OpenAiChat);
+        [anthropic, chat].into_iter().filter(|(_, dialect)| speaks(*dialect)).collect()
+    }
+
+    fn lines(&self, who: impl Fn(Dialect) -> &'static str) -> String {
+        let variables = self.variables();
+        let width = variables.iter().map(|(text, _)| text.len()).max().unwrap_or(0);
+        let line =
+            |(text, dialect): &(String, Dialect)| format!("  {text:width$}   {}\n", who(*dialect));
+        variables.iter().map(line).collect()
+    }
+
+    fn models(&self) -> String {
+        let usable = self.config.queues.iter().filter(|queue| !queue.candidates.is_empty());
+        usable.map(|queue| queue.id.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Say for Clients<'_> {
+    fn english(&self) -> String {
+        let who = |dialect| match dialect {
+            Dialect::AnthropicMessages => "Claude Code, the anthropic SDKs",
+            Dialect::OpenAiChat => "opencode, Qwen Code, aider, the openai SDKs",
+            Dialect::OpenAiResponses => "",
+        };
+        format!(
+            "Put into your client (any key will do, it stays here):\n{}  model: {}\n\n\
+             Then `ekiden why last` tells what became of a call. Ctrl-C ends the gateway.",
+            self.lines(who),
+            self.models(),
+        )
+    }
+
+    fn chinese(&self) -> String {
+        let who = |dialect| match dialect {
+            Dialect::AnthropicMessages => "Claude Code、anthropic SDK",
+            Dialect::OpenAiChat => "opencode、Qwen Code、aider、openai SDK",
+            Dialect::OpenAiResponses => "",
+        };
+        format!(
+            "填入客户端（密钥任意，不会外传）：\n{}  模型：{}\n\n\
+             之后用 `ekiden why last` 查看调用经过。按 Ctrl-C 结束网关。",
+            self.lines(who),
+            self.models(),
+        )
+    }
+}
+
+struct Stopping(Arc<Config>);
+
+impl Say for Stopping {
+    fn english(&self) -> String {
+        let span = ekiden_config::show_span_ms(self.0.drain_ms);
+        format!("no more calls; open ones may finish for {span}, or ask again to end them now")
+    }
+
+    fn chinese(&self) -> String {
+        let span = ekiden_config::show_span_ms(self.0.drain_ms);
+        format!("不再接受调用；未完成的最多再等 {span}，再次中断则立即结束")
+    }
+}
+
+impl Say for StartError {
+    fn english(&self) -> String {
+        let text = self.to_string();
+        text.lines().next().unwrap_or_default().to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        match self {
+            Self::AlreadyRunning { addr, version } => {
+                let version = version.as_ref().map_or(String::new(), |it| format!(" {it}"));
+                format!("另一个 Ekiden{version} 已在 {addr} 监听")
+            }
+            Self::PortTaken { addr } => format!("另一个程序已在 {addr} 监听"),
+            Self::NotPermitted { addr } => format!("当前用户不能在 {addr} 监听"),
+            Self::NoSuchAddress { addr } => format!("本机没有地址 {addr}"),
+            Self::NotLoopback { addr } => {
+                format!("{addr} 可从其他机器访问，而本版本没有客户端令牌")
+            }
+            Self::Io { addr, cause } => format!("无法在 {addr} 监听：{cause}"),
+            _ => self.english(),
+        }
+    }
+}
+
+/// What to do about an address that cannot be had.
+struct Hint<'a>(&'a StartError);
+
+impl Say for Hint<'_> {
+    fn english(&self) -> String {
+        match self.0 {
+            StartError::AlreadyRunning { .. } => {
+                "use that one, end it, or start this one with --listen 127.0.0.1:PORT"
+            }
+            StartError::PortTaken { .. } => {
+                "end that program, or start this one with --listen 127.0.0.1:PORT"
+            }
+            StartError::NotPermitted { .. } => "take a port from 1024 on: --listen 127.0.0.1:8787",
+            StartError::NoSuchAddress { .. } | StartError::NotLoopback { .. } => {
+                "take a loopback address: --listen 127.0.0.1:8787"
+            }
+            StartError::Io { .. } => "try another address: --listen 127.0.0.1:PORT",
+            _ => "try another address: --listen 127.0.0.1:PORT",
+        }
+        .to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        match self.0 {
+            StartError::AlreadyRunning { .. } => {
+                "直接使用它、结束它，或用 --listen 127.0.0.1:端口 启动本程序"
+            }
+            StartError::PortTaken { .. } => "结束那个程序，或用 --listen 127.0.0.1:端口 启动本程序",
+            StartError::NotPermitted { .. } => "请用 1024 以上的端口：--listen 127.0.0.1:8787",
+            StartError::NoSuchAddress { .. } | StartError::NotLoopback { .. } => {
+                "请用本机回环地址：--listen 127.0.0.1:8787"
+            }
+            StartError::Io { .. } => "换一个地址：--listen 127.0.0.1:端口",
+            _ => "换一个地址：--listen 127.0.0.1:端口",
+        }
+        .to_owned()
+    }
+}

@@ -1,0 +1,97 @@
+//! `ekiden check`, and what `ekiden serve` says of a configuration that cannot be used (G7, G8).
+
+use insta::assert_snapshot;
+
+use crate::program::Ekiden;
+
+fn checked(text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ekiden.toml"), text).unwrap();
+    Ekiden::new(&["check", "ekiden.toml"]).within(folder.path()).result()
+}
+
+const GOOD: &str = r#"
+[providers.deepseek]
+base_url = "https://api.deepseek.com/v1"
+dialect = "openai-chat"
+api_key_env = "DEEPSEEK_API_KEY"
+
+[providers.local]
+base_url = "http://127.0.0.1:11434/v1"
+dialect = "openai-chat"
+
+[queues.default]
+name = "默认模板"
+candidates = ["deepseek/deepseek-v4-pro", "local/qwen3"]
+
+[queues.small]
+candidates = ["local/qwen3"]
+"#;
+
+#[test]
+fn g07_a_good_file_shows_what_it_makes() {
+    assert_snapshot!(checked(GOOD));
+}
+
+#[test]
+fn g07_the_same_in_chinese() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ekiden.toml"), GOOD).unwrap();
+    let check = Ekiden::new(&["check", "ekiden.toml"]).env("LC_ALL", "zh_CN.UTF-8");
+    assert_snapshot!(check.env("DEEPSEEK_API_KEY", "sk-1").within(folder.path()).result());
+}
+
+#[test]
+fn g07_broken_toml_is_shown_where_it_breaks() {
+    assert_snapshot!(checked("[queues.default\ncandidates = []\n"));
+}
+
+#[test]
+fn g07_an_unknown_key_is_refused_and_the_nearest_named() {
+    assert_snapshot!(checked(&GOOD.replace("candidates = [\"local/qwen3\"]", "candidate = []")));
+}
+
+#[test]
+fn g07_a_wrong_type_and_a_wrong_bound_are_told_at_once() {
+    let text = GOOD.replace("name = \"默认模板\"", "retries = 11\nidle_timeout = 90");
+    assert_snapshot!(checked(&text));
+}
+
+#[test]
+fn r06_a_queue_that_points_at_itself_is_refused() {
+    let by_name = GOOD.replace("\"local/qwen3\"]\n\n", "\"default\"]\n\n");
+    assert_snapshot!(checked(&by_name));
+    let by_address = GOOD.replace("http://127.0.0.1:11434/v1", "http://localhost:8787/v1");
+    assert_snapshot!(checked(&by_address));
+}
+
+#[test]
+fn g07_serve_refuses_a_broken_file_with_every_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "listne = \"127.0.0.1:8787\"\n[queues.default]\ncandidates = [\"nobody/model\"]\n";
+    std::fs::write(folder.path().join("bad.toml"), text).unwrap();
+    let serve = Ekiden::new(&["serve", "--config", "bad.toml"]).within(folder.path());
+    assert_snapshot!(serve.result());
+}
+
+#[test]
+fn g07_a_key_in_the_file_is_never_shown() {
+    let text = "[providers.a]\nbase_url = \"https://a.example/v1\"\ndialect = \"openai-chat\"\n\
+                api_key = \"sk-very-secret\" nonsense\n";
+    let told = checked(text);
+    assert!(!told.contains("very-secret"), "{told}");
+    assert!(told.starts_with("exit code 2"), "{told}");
+}
+
+#[test]
+fn g08_the_environment_alone_makes_a_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = || Ekiden::new(&["check"]).within(folder.path());
+    assert_snapshot!(check().result());
+    assert_snapshot!(check().env("DEEPSEEK_API_KEY", "sk-1").env("XAI_API_KEY", "xai-2").result());
+}
+
+#[test]
+fn g09_listening_for_other_machines_is_refused() {
+    assert_snapshot!(Ekiden::new(&["--listen", "0.0.0.0:8787"]).result());
+}
