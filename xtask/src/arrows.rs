@@ -7,7 +7,7 @@ use crate::project::Project;
 use crate::tally::Tally;
 
 /// Every member of the workspace, and the members that it may depend on.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("ekiden-engine", &[]),
     ("ekiden-classify", &["ekiden-engine"]),
     ("ekiden-config", &["ekiden-engine"]),
@@ -46,6 +46,7 @@ const ALLOWED: [(&str, &[&str]); 13] = [
         ],
     ),
     ("ekiden-fuzz", &["ekiden-engine", "ekiden-classify", "ekiden-dialect", "ekiden-model"]),
+    ("ekiden-bench", &["ekiden-engine", "ekiden-classify", "ekiden-dialect"]),
     ("xtask", &[]),
 ];
 /// What tests may use everywhere but in the engine.

@@ -1,9 +1,11 @@
 //! The project's chores. It decides nothing about the product, installs nothing outside `target/`,
-//! and touches no file of the tree but the built WebAssembly file and its digest.
+//! and touches no file of the tree but the built WebAssembly file, its digest, and on wish the
+//! results in BENCHMARKS.md.
 
 use std::process::ExitCode;
 
 mod arrows;
+mod bench;
 mod command;
 mod debian;
 mod digest;
@@ -27,6 +29,8 @@ usage: cargo xtask COMMAND
   check          formatting, lints, dependency arrows, house rules
   wasm           build crates/wasm/ekiden.wasm and write its digest
   wasm --debian  the same with Debian's compiler, which is used anyway where rustup has no target
+  bench          what a call costs through the gateway, nginx and nothing; --quick for one short
+                 pass, --count-only for instructions alone, --write to renew BENCHMARKS.md
   rules          which numbered rules are named by a test, and which by none";
 
 fn main() -> ExitCode {
@@ -51,6 +55,7 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
         ["wasm", "--debian"] => {
             wasm::build(&project, wasm::From::Debian).map(|()| ExitCode::SUCCESS)
         }
+        ["bench", options @ ..] => bench::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["rules"] => rules::show(&project).map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             report::say(USAGE);
