@@ -15,7 +15,7 @@ use ekiden_dialect::{Dialect, request};
 use crate::inbound::Inbound;
 use crate::issuers::Own;
 use crate::plan::CandidateRuntime;
-use crate::relay::repair::Mend;
+use crate::relay::repair::{Mend, Reasoning};
 use crate::upstream::RequestBody;
 
 /// The budget that stands for adaptive thinking at providers that do not know it, in tokens: what
@@ -95,7 +95,11 @@ pub(crate) fn body(
         } else {
             ThinkingBlocks::KeepIf(&is_own)
         },
-        drop_reasoning_content: !terms.own.served_last(),
+        drop_reasoning_content: match mend.map(|mend| mend.reasoning).unwrap_or_default() {
+            Reasoning::ToIssuer => !terms.own.served_last(),
+            Reasoning::Kept => false,
+            Reasoning::Dropped => true,
+        },
         system_turns_as_user: !native || mend.is_some_and(|mend| mend.plain_roles),
         developer_as_system: (!native && dialect == Dialect::OpenAiChat)
             || mend.is_some_and(|mend| mend.plain_roles),

@@ -45,8 +45,22 @@ pub(crate) struct Mend {
     pub(crate) no_usage: bool,
     /// Roles that only the dialect's vendor knows.
     pub(crate) plain_roles: bool,
+    /// What happens to the reasoning of earlier turns.
+    pub(crate) reasoning: Reasoning,
     /// The member that was named, for the journal.
     pub(crate) named: String,
+}
+
+/// What happens to the `reasoning_content` of earlier turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Reasoning {
+    /// It goes back to its issuer alone (G6).
+    #[default]
+    ToIssuer,
+    /// The candidate wants it: thinking modes do, in a tool loop.
+    Kept,
+    /// The candidate does not know it.
+    Dropped,
 }
 
 /// What can be mended after this refusal.
@@ -57,6 +71,7 @@ pub(crate) fn mend(judged: &Judged, facts: &Facts) -> Option<Mend> {
     let text = judged.message.to_ascii_lowercase();
     let param = judged.param.clone().or_else(|| named_in(&judged.message)).unwrap_or_default();
     let mend = signature(&text)
+        .or_else(|| reasoning(&text, &param))
         .or_else(|| max_tokens(&text, &param, facts))
         .or_else(|| roles(&text, &param))
         .or_else(|| unknown_member(&text, &param, judged.code.as_deref()))?;
@@ -71,6 +86,19 @@ fn signature(text: &str) -> Option<Mend> {
     foreign.then(|| Mend {
         no_thinking_blocks: true,
         named: "thinking".to_owned(),
+        ..Mend::default()
+    })
+}
+
+fn reasoning(text: &str, param: &str) -> Option<Mend> {
+    if !text.contains("reasoning_content") && !param.ends_with("reasoning_content") {
+        return None;
+    }
+    let wanted = ["missing", "must be", "required", "passed back", "must contain", "should be"];
+    let wanted = wanted.iter().any(|words| text.contains(words));
+    Some(Mend {
+        reasoning: if wanted { Reasoning::Kept } else { Reasoning::Dropped },
+        named: "reasoning_content".to_owned(),
         ..Mend::default()
     })
 }

@@ -113,3 +113,73 @@ impl Decoder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "data: {\"a\":1}\n\n";
+
+    fn coded(coding: &str, text: &[u8]) -> Vec<u8> {
+        let fast = flate2::Compression::fast();
+        match coding {
+            "gzip" => {
+                let mut out = flate2::write::GzEncoder::new(Vec::new(), fast);
+                out.write_all(text).expect("memory");
+                out.finish().expect("memory")
+            }
+            "deflate" => {
+                let mut out = flate2::write::ZlibEncoder::new(Vec::new(), fast);
+                out.write_all(text).expect("memory");
+                out.finish().expect("memory")
+            }
+            "zstd" => zstd::bulk::compress(text, 1).expect("memory"),
+            _ => text.to_vec(),
+        }
+    }
+
+    fn decoder(coding: &'static str) -> Result<Decoder, DecodeFault> {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_ENCODING, http::HeaderValue::from_static(coding));
+        Decoder::of(&headers)
+    }
+
+    #[test]
+    fn g14_a_coded_answer_is_decoded_whatever_its_split() {
+        for coding in ["identity", "gzip", "deflate", "zstd"] {
+            let bytes = coded(coding, TEXT.as_bytes());
+            for size in [1, 3, bytes.len()] {
+                let mut decoder = decoder(coding).expect(coding);
+                let mut out = Vec::new();
+                for piece in bytes.chunks(size) {
+                    let piece = Bytes::copy_from_slice(piece);
+                    out.extend_from_slice(&decoder.chunk(piece).expect(coding));
+                }
+                assert_eq!(out, TEXT.as_bytes(), "{coding} {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn g14_what_is_flushed_by_the_upstream_comes_out_at_once() {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(TEXT.as_bytes()).expect("memory");
+        out.flush().expect("memory");
+        let first = out.get_ref().clone();
+        let mut decoder = decoder("gzip").expect("known");
+        assert_eq!(decoder.chunk(first.into()).expect("good"), TEXT.as_bytes());
+    }
+
+    #[test]
+    fn g14_garbage_bombs_and_unknown_codings_are_told() {
+        assert!(matches!(decoder("snappy"), Err(DecodeFault::Unknown)));
+        for coding in ["gzip", "deflate", "zstd"] {
+            let mut broken = decoder(coding).expect(coding);
+            let garbage = Bytes::from_static(b"no such format, whatever it is");
+            assert_eq!(broken.chunk(garbage), Err(DecodeFault::Broken), "{coding}");
+            let bomb = coded(coding, &vec![0; EXPANDED_MAX + 1]);
+            let mut bombed = decoder(coding).expect(coding);
+            assert_eq!(bombed.chunk(bomb.into()), Err(DecodeFault::TooLarge), "{coding}");
+        }
+    }
+}

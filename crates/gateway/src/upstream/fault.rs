@@ -169,3 +169,32 @@ fn chain(error: &dyn Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r48_a_protocol_that_refuses_is_told_from_one_that_breaks() {
+        for text in [
+            "http2 error: stream error received: refused stream before processing any application logic",
+            "connection error received: go away: not a result of an error",
+        ] {
+            assert!(refused_by_protocol(text), "{text}");
+        }
+        for text in ["go away: enhance your calm", "stream no longer needed", "connection reset"] {
+            assert!(!refused_by_protocol(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fault_is_told_by_type_and_with_its_causes_once() {
+        let error = ConnectFault::Tcp(io::ErrorKind::ConnectionRefused.into());
+        assert_eq!(connect_kind(&error), Some(TransportKind::Refused));
+        assert_eq!(chain(&error), "no connection: connection refused");
+        let error = ConnectFault::Tls(io::ErrorKind::UnexpectedEof.into());
+        assert_eq!(connect_kind(&error), Some(TransportKind::Eof));
+        let error = ConnectFault::Tls(io::Error::other("invalid peer certificate"));
+        assert_eq!(connect_kind(&error), Some(TransportKind::Tls));
+    }
+}

@@ -129,3 +129,80 @@ fn picked(upstream: &HeaderMap, names: impl Iterator<Item = &'static str>) -> He
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use ekiden_config::{Config, FixedEnv};
+
+    use super::*;
+
+    fn provider(profile: &str) -> Provider {
+        let text = format!(
+            "[providers.p]\nbase_url = \"https://p.example/v1\"\ndialect = \"anthropic-messages\"\n\
+             profile = \"{profile}\"\napi_key = \"secret-0000\"\n[queues.q]\ncandidates = [\"p/m\"]\n"
+        );
+        let loaded = Config::parse(&text, "test.toml", &FixedEnv::new()).expect("good settings");
+        loaded.config.providers[0].clone()
+    }
+
+    fn client() -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("authorization", "Bearer of-the-client"),
+            ("x-api-key", "of-the-client"),
+            ("cookie", "a=b"),
+            ("x-claude-code-session-id", "s"),
+            ("user-agent", "claude-cli/2"),
+            ("anthropic-beta", "beta-1"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn g14_only_the_vendor_itself_learns_program_and_beta_flags() {
+        for (profile, knows) in [("native", true), ("compatible", false)] {
+            let headers =
+                RequestHeaders::new(&provider(profile), Dialect::AnthropicMessages, "instance");
+            let sent = headers.request(&client(), "application/json");
+            assert_eq!(sent.get("anthropic-beta").is_some(), knows);
+            assert_eq!(sent.get("user-agent").is_some_and(|value| value == "claude-cli/2"), knows);
+            assert_eq!(sent.get("x-api-key").map(HeaderValue::as_bytes), Some(&b"secret-0000"[..]));
+            for name in ["authorization", "cookie", "x-claude-code-session-id"] {
+                assert_eq!(sent.get(name), None, "{name}");
+            }
+            assert_eq!(sent.get(HOP).map(HeaderValue::as_bytes), Some(&b"instance"[..]));
+            assert_eq!(headers.keeps_query(), knows);
+            assert!(!format!("{sent:?}").contains("secret-0000"), "a key is never shown");
+        }
+    }
+
+    #[test]
+    fn g05_limits_cookies_and_turn_state_of_an_upstream_stay_here() {
+        let mut answer = HeaderMap::new();
+        for name in [
+            "content-type",
+            "x-request-id",
+            "set-cookie",
+            "x-ratelimit-remaining-requests",
+            "anthropic-ratelimit-tokens-reset",
+            "retry-after",
+            "x-codex-turn-state",
+            "content-encoding",
+            "content-length",
+            "connection",
+            "transfer-encoding",
+        ] {
+            answer.insert(HeaderName::from_static(name), HeaderValue::from_static("1"));
+        }
+        let names = |headers: &HeaderMap| {
+            let mut names: Vec<String> = headers.keys().map(ToString::to_string).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&answer_headers(&answer)), ["content-type", "x-request-id"]);
+        let of_error = ["content-type", "retry-after", "x-request-id"];
+        assert_eq!(names(&error_headers(&answer)), of_error);
+    }
+}

@@ -15,6 +15,7 @@ mod choosing;
 mod committing;
 mod connections;
 mod faults;
+mod many;
 mod sockets;
 mod stage;
 mod telling;
