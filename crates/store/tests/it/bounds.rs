@@ -117,6 +117,26 @@ fn g12_a_file_that_another_program_holds_is_written_when_it_lets_go() {
 }
 
 #[test]
+fn g12_a_quarantine_is_in_the_file_within_a_second_though_nobody_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), WIDE);
+    let path = store.path().to_owned();
+    store.write(facts(1));
+    let (found, wait) = std::sync::mpsc::channel();
+    let looking = std::thread::spawn(move || {
+        let other = rusqlite::Connection::open(path).unwrap();
+        let count = "SELECT count(*) FROM quarantine";
+        let count = || other.query_row::<i64, _, _>(count, [], |row| row.get(0)).unwrap();
+        while count() == 0 {
+            std::thread::yield_now();
+        }
+        let _ = found.send(());
+    });
+    wait.recv_timeout(std::time::Duration::from_secs(1)).unwrap();
+    looking.join().unwrap();
+}
+
+#[test]
 fn reading_does_not_wait_for_writing_nor_writing_for_reading() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), WIDE);
