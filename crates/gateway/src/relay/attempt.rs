@@ -34,6 +34,8 @@ pub(crate) struct Running {
     pub(crate) candidate: usize,
     /// What was sent, to be sent again (R48) and to see whether a mended one differs.
     pub(crate) sent: splice::Body,
+    /// `continue_text` messages in it.
+    pub(crate) continues: u32,
     phase: Phase,
     streamed: Streamed,
     dialect: Dialect,
@@ -119,14 +121,24 @@ impl Running {
     pub(crate) fn start(
         id: AttemptId,
         candidate: usize,
-        sent: splice::Body,
+        (sent, continues): (splice::Body, u32),
         sending: Sending,
         streamed: Streamed,
         (dialect, choices): (Dialect, u32),
     ) -> Self {
         let phase = Phase::Sending(Box::new(sending));
         let reader = Reader::with_choices(dialect, choices);
-        Self { id, candidate, sent, phase, streamed, dialect, reader, headers: HeaderMap::new() }
+        Self {
+            id,
+            candidate,
+            sent,
+            continues,
+            phase,
+            streamed,
+            dialect,
+            reader,
+            headers: HeaderMap::new(),
+        }
     }
 
     /// The same request on another connection (R48).

@@ -31,6 +31,9 @@ const DRAIN: Duration = Duration::from_millis(500);
 const BURST_GAP_MS: u64 = 1;
 /// Such looks at most.
 const LOOKS_MAX: u8 = 3;
+/// After so many steps in a row it is looked whether the client is there and reads, and what time it
+/// is: a flood never leaves a moment for it.
+const STEPS_UNSEEN_MAX: u8 = 32;
 
 /// One call and all that belongs to it.
 pub(crate) struct Driver {
@@ -66,6 +69,7 @@ pub(crate) struct Driver {
     woken: Arc<Notify>,
     timer: Timer,
     looks: u8,
+    steps_unseen: u8,
 }
 
 /// What a call waited for has come.
@@ -141,6 +145,7 @@ impl Driver {
             gap_ms: u64::MAX,
             blocked: false,
             looks: 0,
+            steps_unseen: 0,
             woken,
             core,
             inbound,
@@ -183,7 +188,11 @@ impl Driver {
 
     /// Gives the call an input and carries out what it leads to.
     pub(crate) fn feed(&mut self, input: Input) {
-        let now = self.core.clock.now();
+        self.feed_at(self.core.clock.now(), input);
+    }
+
+    /// The same, where the clocks have just been read.
+    pub(crate) fn feed_at(&mut self, now: Now, input: Input) {
         self.call.handle(now, input);
         self.drain();
     }
@@ -229,34 +238,33 @@ impl Driver {
         let beat_ms = self.next_beat_ms.filter(|_| !self.client.is_committed());
         let rings = [wake_ms, beat_ms, self.patience_ms].into_iter().flatten().min();
         self.timer.set(rings.map(|ms| self.core.clock.instant(ms)));
-        let Self { client, running, woken, timer, blocked, looks, gap_ms, .. } = self;
+        let Self { client, running, woken, timer, blocked, looks, steps_unseen, gap_ms, .. } = self;
         let Some((sender, out)) = client.way() else { return Happened::ClientGone };
         let mut gone = pin!(sender.gone());
         let mut ready = pin!(sender.ready());
         let mut notified = pin!(woken.notified());
         std::future::poll_fn(|cx| {
+            let unseen = *steps_unseen >= STEPS_UNSEEN_MAX;
+            let flows = running.is_some() && !*blocked;
+            if flows && !unseen {
+                if let Some(Poll::Ready(step)) = running.as_mut().map(|running| running.poll(cx)) {
+                    *steps_unseen += 1;
+                    return Poll::Ready(Happened::Step(step));
+                }
+            }
+            *steps_unseen = 0;
             if gone.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Happened::ClientGone);
             }
-            match running {
-                Some(_) if *blocked => {
-                    if ready.as_mut().poll(cx).is_ready() {
-                        return Poll::Ready(Happened::ClientReady);
-                    }
+            if *blocked && running.is_some() {
+                if ready.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(Happened::ClientReady);
                 }
-                Some(running) => {
-                    if let Poll::Ready(step) = running.poll(cx) {
-                        return Poll::Ready(Happened::Step(step));
-                    }
-                }
-                None => {
-                    if notified.as_mut().poll(cx).is_ready() {
-                        return Poll::Ready(Happened::Woken);
-                    }
-                }
+            } else if running.is_none() && notified.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Happened::Woken);
             }
             if out.is_some() {
-                if *looks < LOOKS_MAX && *gap_ms <= BURST_GAP_MS {
+                if !unseen && *looks < LOOKS_MAX && *gap_ms <= BURST_GAP_MS {
                     *looks += 1;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
@@ -267,7 +275,13 @@ impl Driver {
                 }
             }
             *looks = 0;
-            timer.poll(cx).map(|()| Happened::Tick)
+            if timer.poll(cx).is_ready() {
+                return Poll::Ready(Happened::Tick);
+            }
+            match running.as_mut().filter(|_| flows && unseen) {
+                Some(running) => running.poll(cx).map(Happened::Step),
+                None => Poll::Pending,
+            }
         })
         .await
     }

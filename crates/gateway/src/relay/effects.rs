@@ -70,7 +70,14 @@ impl Driver {
         let facts = self.inbound.request.facts();
         let streamed = if facts.stream { Streamed::Yes } else { Streamed::No };
         let reads = (candidate.provider.dialect, facts.choices);
-        self.running = Some(Running::start(start.attempt, index, body, sending, streamed, reads));
+        self.running = Some(Running::start(
+            start.attempt,
+            index,
+            (body, start.continues),
+            sending,
+            streamed,
+            reads,
+        ));
         self.core
             .write(self.notes.begun_row(start.attempt).map(Record::Attempt).into_iter().collect());
     }

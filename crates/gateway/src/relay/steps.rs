@@ -10,7 +10,9 @@ use ekiden_dialect::stream::{self, Answer, Beat};
 use ekiden_dialect::whole::Whole;
 use ekiden_engine as engine;
 use ekiden_engine::class::Scope;
-use ekiden_engine::{AttemptId, AttemptInput, Class, Failure, Origin, Repair, Terminal, ToolCall};
+use ekiden_engine::{
+    AttemptId, AttemptInput, Class, Failure, Input, Origin, Repair, Terminal, ToolCall,
+};
 use ekiden_store::What;
 use http::HeaderMap;
 
@@ -73,7 +75,8 @@ impl Driver {
     }
 
     fn event(&mut self, id: AttemptId, event: &Event, beat: Beat) {
-        let now_ms = self.core.clock.now().mono_ms;
+        let now = self.core.clock.now();
+        let now_ms = now.mono_ms;
         self.gap_ms = now_ms.saturating_sub(self.last_chunk_ms);
         self.last_chunk_ms = now_ms;
         let bytes = u32::try_from(event.raw().len()).unwrap_or(u32::MAX);
@@ -99,7 +102,7 @@ impl Driver {
             note.content_bytes += u64::from(bytes);
         }
         self.client.event(event);
-        self.feed_attempt(id, AttemptInput::Chunk { bytes, beat });
+        self.feed_at(now, Input::Attempt(id, AttemptInput::Chunk { bytes, beat }));
         if self.patience_ms.is_none()
             && self.running.as_ref().is_some_and(|running| running.reader().is_complete())
         {
@@ -249,7 +252,7 @@ impl Driver {
         };
         let session = self.call.spec().session;
         let own = self.core.issuers.own(session, &candidate.provider.settings.vendor);
-        let terms = Terms { continues: 0, mend: Some(&mend), own: &own };
+        let terms = Terms { continues: running.continues, mend: Some(&mend), own: &own };
         let mended = outbound::body(&self.inbound, candidate, &terms);
         if mended.to_bytes() == running.sent.to_bytes() {
             return Repair::Impossible;

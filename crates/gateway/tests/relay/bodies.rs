@@ -111,3 +111,78 @@ async fn g06_thinking_of_another_issuer_is_not_sent() {
     let sent = log.calls().nth(1).unwrap().json();
     assert_eq!(sent["messages"][1]["content"].as_array().unwrap().len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn g01_a_native_provider_gets_the_clients_own_bytes_but_for_the_model() {
+    for way in Way::ALL {
+        let setting = Setting {
+            providers: "profile = \"native\"\nstream_usage = false",
+            ..Setting::default()
+        };
+        let stage = Stage::set(way, "ok:hi", "ok:never", &setting);
+        let mut body = stage.body();
+        body["unknown_member"] = json!({"kept": [1, 2.50, "\u{e9}"]});
+        body["store"] = json!(true);
+        body["metadata"] = json!({"user_id": "u"});
+        stage.ask_as("s", &body, &[]).await.is_whole("hi");
+        let log = stage.a.log();
+        let sent = String::from_utf8(log.calls().next().unwrap().body.to_vec()).unwrap();
+        assert_eq!(sent, body.to_string().replace("\"default\"", "\"m1\""));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_a_third_party_does_not_get_what_only_the_vendor_takes() {
+    let stage = Stage::of(Way::CHAT, "ok:hi", "ok:never");
+    let mut body = stage.body();
+    body["messages"] =
+        json!([{"role": "developer", "content": "be brief"}, {"role": "user", "content": "hi"}]);
+    body["store"] = json!(false);
+    body["max_completion_tokens"] = json!(50);
+    body.as_object_mut().unwrap().remove("max_tokens");
+    body["reasoning_effort"] = json!("high");
+    stage.ask_as("s", &body, &[]).await.is_whole("hi");
+    let log = stage.a.log();
+    let sent = log.calls().next().unwrap().json();
+    assert_eq!(sent["messages"][0]["role"], "system");
+    assert_eq!((sent.get("store"), &sent["max_tokens"]), (None, &json!(50)));
+    assert_eq!(sent.get("reasoning_effort"), None, "R35: nobody says that it knows this level");
+
+    let stage = Stage::of(Way::ANTHROPIC, "ok:hi", "ok:never");
+    let mut body = stage.body();
+    body["thinking"] = json!({"type": "adaptive", "display": "omitted"});
+    body["max_tokens"] = json!(32_000);
+    body["context_management"] = json!({"edits": []});
+    body["metadata"] = json!({"user_id": "u"});
+    body["tools"] =
+        json!([{"name": "t", "input_schema": {"type": "object"}, "defer_loading": true}]);
+    body["messages"] =
+        json!([{"role": "user", "content": "hi"}, {"role": "system", "content": "mind"}]);
+    stage.ask_as("s", &body, &[]).await.is_whole("hi");
+    let log = stage.a.log();
+    let sent = log.calls().next().unwrap().json();
+    assert_eq!(sent["thinking"]["type"], "enabled");
+    assert!(sent["thinking"]["budget_tokens"].as_u64().unwrap() < 32_000);
+    assert_eq!(sent.get("context_management").or(sent.get("metadata")), None);
+    assert_eq!(sent["tools"][0].get("defer_loading"), None);
+    assert_eq!(sent["messages"][1]["role"], "user");
+}
+
+#[tokio::test(start_paused = true)]
+async fn g06_reasoning_that_a_candidate_wants_back_goes_back_after_its_refusal() {
+    let refusal = r#"400 | body:{"error":{"message":"The reasoning_content in the thinking mode must be passed back to the API.","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}; ok:done"#;
+    let stage = Stage::of(Way::CHAT, refusal, "ok:never");
+    let mut body = stage.body();
+    body["messages"] = json!([
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "hello", "reasoning_content": "hm"},
+        {"role": "user", "content": "go on"},
+    ]);
+    stage.ask_as("s", &body, &[]).await.is_whole("done");
+    let log = stage.a.log();
+    let sent: Vec<_> = log
+        .calls()
+        .map(|seen| seen.json()["messages"][1].get("reasoning_content").cloned())
+        .collect();
+    assert_eq!(sent, [None, Some(json!("hm"))]);
+}

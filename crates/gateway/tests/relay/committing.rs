@@ -208,3 +208,18 @@ async fn usage_that_only_we_asked_for_is_taken_out_again() {
     let got = stage.ask_as("s", &body, &[]).await;
     assert!(got.raw.contains("\"usage\""));
 }
+
+#[tokio::test(start_paused = true)]
+async fn g14_a_flood_is_read_no_further_ahead_than_the_bound() {
+    for way in Way::STREAMS {
+        let stage = Stage::of(way, "ok:x | endless", "ok:never");
+        let response = stage.begin("s", &stage.body(), &[]).await;
+        sleep(Duration::from_secs(10)).await;
+        let written = stage.a.log().calls().next().unwrap().written;
+        // What waits for the client, and what stands in the pipe and in the buffers beside it.
+        assert!(written < 1024 * 1024, "{written}");
+        drop(response);
+        let log = stage.a.wait_for(|log| log.in_flight == 0).await;
+        assert!(log.calls().next().unwrap().client_left_at().is_some());
+    }
+}
