@@ -92,6 +92,11 @@ impl Front {
         }
     }
 
+    /// Waits until no call is open.
+    pub(crate) async fn calls_over(&self) {
+        self.calls.idle().await;
+    }
+
     /// The bound on a head, in bytes.
     pub(crate) fn head_max_bytes(&self) -> u64 {
         self.core.plan().config().limits.head_max_bytes

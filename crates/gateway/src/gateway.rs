@@ -125,8 +125,9 @@ impl Running {
         drop(timeout(ENDING_WAIT, self.connections.idle()).await);
         self.enter(Stage::Cutting);
         self.connections.idle().await;
-        // Calls whose client went with its connection cancel their upstream.
-        drop(timeout(ENDING_WAIT, self.core().tasks().idle()).await);
+        // Calls whose client went with its connection cancel their upstream. Not all tasks are waited
+        // for: connections to upstream are kept for a while after their last call.
+        drop(timeout(ENDING_WAIT, self.gateway.front.calls_over()).await);
     }
 
     fn enter(&self, stage: Stage) {

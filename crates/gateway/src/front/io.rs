@@ -15,8 +15,11 @@ use tokio::time::{Sleep, sleep};
 /// As long as a client may read nothing (R11).
 pub(crate) const WRITE_WAIT: Duration = Duration::from_secs(300);
 
-/// How long what the peer still sends is read away before the connection is closed.
+/// How long what the peer still sends is read away, at most, before the connection is closed.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
+
+/// A peer that sends nothing for so long has nothing left to send.
+const QUIET: Duration = Duration::from_millis(200);
 
 /// The connection.
 #[derive(Debug)]
@@ -26,11 +29,13 @@ pub(crate) struct Bounded<S> {
     writing: Option<Pin<Box<Sleep>>>,
     /// Runs once our side is closed.
     closing: Option<Pin<Box<Sleep>>>,
+    /// Runs while nothing comes after that.
+    quiet: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Bounded<S> {
     pub(crate) const fn new(inner: S) -> Self {
-        Self { inner, writing: None, closing: None }
+        Self { inner, writing: None, closing: None, quiet: None }
     }
 }
 
@@ -100,9 +105,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
         let mut away = [0; 8 << 10];
         loop {
             let mut buf = ReadBuf::new(&mut away);
-            match ready!(Pin::new(&mut this.inner).poll_read(cx, &mut buf)) {
-                Ok(()) if !buf.filled().is_empty() => {}
-                Ok(()) | Err(_) => return Poll::Ready(Ok(())),
+            match Pin::new(&mut this.inner).poll_read(cx, &mut buf) {
+                Poll::Ready(Ok(())) if !buf.filled().is_empty() => this.quiet = None,
+                Poll::Ready(Ok(()) | Err(_)) => return Poll::Ready(Ok(())),
+                Poll::Pending => {
+                    let quiet = this.quiet.get_or_insert_with(|| Box::pin(sleep(QUIET)));
+                    return quiet.as_mut().poll(cx).map(Ok);
+                }
             }
         }
     }
@@ -156,10 +165,21 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn g14_nobody_lingers_for_ever() {
-        let (near, _far) = tokio::io::duplex(8);
-        tokio::time::timeout(LINGER * 2, Bounded::new(near).shutdown())
-            .await
-            .expect("bounded")
-            .expect("closed");
+        let (near, _silent) = tokio::io::duplex(8);
+        let mut near = Bounded::new(near);
+        let closing = tokio::time::timeout(QUIET * 2, near.shutdown());
+        closing.await.expect("soon").expect("closed");
+        let (near, mut far) = tokio::io::duplex(8);
+        let endless = async {
+            while far.write_all(&[0]).await.is_ok() {
+                tokio::time::sleep(QUIET / 2).await;
+            }
+        };
+        let closing = async move {
+            let mut near = Bounded::new(near);
+            tokio::time::timeout(LINGER * 2, near.shutdown()).await
+        };
+        let (closed, ()) = tokio::join!(closing, endless);
+        closed.expect("bounded").expect("closed");
     }
 }

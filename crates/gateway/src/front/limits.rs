@@ -3,19 +3,23 @@
 //! It refuses to queue: whoever comes beyond a bound is told at once, since a client that waits
 //! without knowing why runs into its own timeout.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::Notify;
 
 /// A bound over everybody, and how much of it is taken.
 #[derive(Debug)]
 pub(crate) struct Bound {
     taken: AtomicU64,
     most: AtomicU64,
+    free: Notify,
 }
 
 impl Bound {
     pub(crate) fn new(most: u64) -> Arc<Self> {
-        Arc::new(Self { taken: AtomicU64::new(0), most: AtomicU64::new(most) })
+        Arc::new(Self { taken: AtomicU64::new(0), most: AtomicU64::new(most), free: Notify::new() })
     }
 
     /// What is taken now.
@@ -31,6 +35,25 @@ impl Bound {
     /// Another bound from now on; what is taken stays taken.
     pub(crate) fn set_most(&self, most: u64) {
         self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Waits until nothing is taken.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let mut free = pin!(self.free.notified());
+            // Listening first: what is given back between the look and the wait is not missed.
+            free.as_mut().enable();
+            if self.taken() == 0 {
+                return;
+            }
+            free.await;
+        }
+    }
+
+    fn give_back(&self, size: u64) {
+        if self.taken.fetch_sub(size, Ordering::Relaxed) == size {
+            self.free.notify_waiters();
+        }
     }
 
     fn take(&self, more: u64) -> bool {
@@ -71,13 +94,13 @@ impl Share {
     pub(crate) fn shrink_to(&mut self, size: u64) {
         let over = self.size.saturating_sub(size);
         self.size -= over;
-        self.bound.taken.fetch_sub(over, Ordering::Relaxed);
+        self.bound.give_back(over);
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.bound.taken.fetch_sub(self.size, Ordering::Relaxed);
+        self.bound.give_back(self.size);
     }
 }
 
@@ -102,6 +125,14 @@ mod tests {
         assert_eq!(bound.taken(), 2);
         drop(first);
         assert_eq!(bound.taken(), 0);
+    }
+
+    #[tokio::test]
+    async fn g13_giving_everything_back_is_noticed() {
+        let bound = Bound::new(10);
+        bound.idle().await;
+        let share = Share::of(&bound, 4).expect("room");
+        let ((), ()) = tokio::join!(bound.idle(), async { drop(share) });
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The end in order (G13), over real sockets: the claim is about connections.
 
+use std::time::Duration;
+
 use ekiden_gateway::{Gateway, Running};
 use ekiden_sim::Upstream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -50,7 +52,9 @@ async fn g13_open_calls_finish_and_no_others_are_taken() {
     let mut open = ask(&running, CHAT, "app/1").await;
     let begun = read_until(&mut open, "One").await;
     let addr = running.addr();
-    let (ended, ()) = tokio::join!(rest(&mut open), running.shutdown());
+    let ending = tokio::time::timeout(Duration::from_secs(4), running.shutdown());
+    let (ended, over) = tokio::join!(rest(&mut open), ending);
+    over.expect("a kept connection to upstream does not hold up the end");
     assert!(ended.contains("[DONE]") && ended.ends_with("0\r\n\r\n"), "{begun}{ended}");
     TcpStream::connect(addr).await.expect_err("the port is free");
 }

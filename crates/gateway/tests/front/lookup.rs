@@ -158,6 +158,28 @@ async fn g04_the_clients_key_and_session_never_go_upstream() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r47_a_count_is_the_candidates_own_and_leaves_no_trace() {
+    let world = World::new("ok");
+    let answer = world.post("/v1/messages/count_tokens", &hello("opus")).await;
+    let log = world.upstream.log();
+    assert_eq!(log.requests.len(), 1);
+    let seen = &log.requests[0];
+    assert_eq!(seen.endpoint, ekiden_sim::Endpoint::CountTokens);
+    assert_eq!(seen.path, "/v1/messages/count_tokens");
+    assert_eq!(
+        (seen.model.as_deref(), seen.header("x-api-key")),
+        (Some("c"), Some("sk-upstream-secret"))
+    );
+    let estimate = World::new("ok");
+    estimate
+        .upstream
+        .script_at(ekiden_sim::Endpoint::CountTokens, "404".parse().expect("a script"));
+    let estimated = estimate.post("/v1/messages/count_tokens", &hello("opus")).await;
+    assert_ne!(answer.json(), estimated.json(), "counted there, estimated here");
+    assert_eq!(world.get("/api/v1/calls").await.json(), json!({ "open": [], "past": [] }));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r47_token_counts_come_from_the_candidate_or_are_estimated_and_never_fail() {
     let world = World::new("ok");
     let path = "/v1/messages/count_tokens?beta=true";
