@@ -137,7 +137,17 @@ impl Event {
             || (!carries
                 && says
                 && (code("code") || !text("type").contains("message"))
-                && json.member("id").is_none())
+                && (json.member("id").is_none()
+                    || json
+                        .member("message")
+                        .and_then(Json::text)
+                        .is_some_and(|said| !said.is_empty())))
+            || ["status", "statusCode", "status_code"].iter().any(|key| {
+                json.member(key)
+                    .and_then(Json::scalar)
+                    .and_then(|code| code.parse::<u16>().ok())
+                    .is_some_and(|code| (400..600).contains(&code))
+            })
     }
 
     /// The part that describes the failure.

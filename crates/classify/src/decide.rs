@@ -68,7 +68,9 @@ fn failed(
         Some((_, Framing::Whole, _)) | None => facts.add_text(body),
     }
     facts.outer_status(status);
-    Judge::new(facts, headers, context).answered()
+    let mut judge = Judge::new(facts, headers, context);
+    judge.received = true;
+    judge.answered()
 }
 
 fn succeeded(
@@ -83,8 +85,9 @@ fn succeeded(
     if let Some(event) = events.iter().find(|event| event.is_error()) {
         let mut facts = Facts::default();
         facts.add_json(event.error());
-        let verdict = Judge::new(facts, headers, context).answered();
-        return Some(verdict);
+        let mut judge = Judge::new(facts, headers, context);
+        judge.received = status.is_some() || framing == Framing::Stream;
+        return Some(judge.answered());
     }
     let outcome = Outcome::read(&events, done);
     if let Some(verdict) = disguised(headers, &outcome.text, context) {
@@ -104,7 +107,9 @@ fn event_failed(headers: &[(&str, &str)], data: &str, context: &Context<'_>) -> 
             None => facts.add_text(data),
         },
     }
-    Judge::new(facts, headers, context).answered()
+    let mut judge = Judge::new(facts, headers, context);
+    judge.received = true;
+    judge.answered()
 }
 
 /// A body that is no JSON at all.
@@ -188,6 +193,10 @@ fn disconnected(
     match known {
         Some(class) => judge.verdict(class, Reach::ModelSpecific, "transport-kind"),
         None if kind.is_none() && judge.is_answer_talk() => judge.answered(),
+        // A library that prints the body it was given.
+        None if kind.is_none() && judge.facts.status.is_some() && judge.facts.error_seen => {
+            judge.answered()
+        }
         None => judge.connection(),
     }
 }
@@ -222,6 +231,8 @@ struct Judge<'a> {
     words: String,
     headers: &'a [(&'a str, &'a str)],
     context: &'a Context<'a>,
+    /// Whether an answer is known to have come: then nothing it says is about our own connection.
+    received: bool,
 }
 
 impl<'a> Judge<'a> {
@@ -236,14 +247,14 @@ impl<'a> Judge<'a> {
             }
         }
         let words = facts.words();
-        Self { facts, words, headers, context }
+        Self { facts, words, headers, context, received: false }
     }
 
     /// The verdict on an answer.
     fn answered(self) -> Verdict {
         match answered().find(|rule| self.holds(rule)) {
             Some(rule) => self.by_rule(rule),
-            None if self.is_connection_talk() => self.connection(),
+            None if !self.received && self.is_connection_talk() => self.connection(),
             None => self.verdict(Class::ServerError, Reach::ModelSpecific, "unknown"),
         }
     }
@@ -278,8 +289,10 @@ impl<'a> Judge<'a> {
 
     /// The port on this machine that refused or reset the connection.
     fn loopback_port(&self) -> Option<u64> {
-        if !has_any(&self.words, &["refused", "econnreset", "reset by peer"])
-            || has_any(&self.words, &["proxyerror", "tunneling socket"])
+        if !has_any(
+            &self.words,
+            &["refused", "econnreset", "reset by peer", "failed to connect", "could not connect"],
+        ) || has_any(&self.words, &["proxyerror", "tunneling socket"])
         {
             return None;
         }

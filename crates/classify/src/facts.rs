@@ -98,9 +98,14 @@ impl Facts {
     /// All messages in the form that patterns are written for, innermost first, one a line.
     pub(crate) fn words(&self) -> String {
         let mut words = String::new();
+        let wraps = |message: &str| message.eq_ignore_ascii_case("provider returned error");
+        let unwrapped =
+            self.messages.iter().any(|message| !wraps(message) && message.contains(' '));
         for message in &self.messages {
-            words.push_str(&normal(message));
-            words.push('\n');
+            if !(unwrapped && wraps(message)) {
+                words.push_str(&normal(message));
+                words.push('\n');
+            }
         }
         for code in self.codes.iter().filter(|code| is_errno(&code.text)) {
             words.push_str(&normal(&code.text));

@@ -234,7 +234,8 @@ pub(crate) fn instant(text: &str, original: &str) -> Option<(Instant, usize)> {
     let dated = iso_date(&mut cursor)
         .or_else(|| again(&mut cursor, start, chinese_date))
         .or_else(|| again(&mut cursor, start, month_first))
-        .or_else(|| again(&mut cursor, start, day_first));
+        .or_else(|| again(&mut cursor, start, day_first))
+        .or_else(|| again(&mut cursor, start, american_date));
     if dated.is_none() {
         cursor = start;
     }
@@ -377,6 +378,21 @@ fn day_first(cursor: &mut Cursor<'_>) -> Option<CivilDate> {
         *cursor = save;
     }
     checked(year, month, day)
+}
+
+/// `1/15/2026`, and `15/1/2026` where only that can be meant.
+fn american_date(cursor: &mut Cursor<'_>) -> Option<CivilDate> {
+    let first = cursor.small(1, 2, 31)?;
+    if !cursor.eat("/") {
+        return None;
+    }
+    let second = cursor.small(1, 2, 31)?;
+    if !cursor.eat("/") {
+        return None;
+    }
+    let year = cursor.digits(4, 4)?;
+    let (month, day) = if first > 12 { (second, first) } else { (first, second) };
+    checked(Some(year), month, day)
 }
 
 /// `14:20:11`, `2:45 PM`, `1pm`; a lone number is none.

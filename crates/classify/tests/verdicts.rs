@@ -130,6 +130,18 @@ fn r21_instants_keep_the_zone_they_were_written_in() {
         said("try again after July 3, 2026 at 2:45 PM."),
         NamedWait::Civil(Civil { date, hour: 14, minute: 45, second: 0, zone: Zone::Unknown })
     );
+    let date = Some(CivilDate { year: Some(2026), month: 1, day: 15 });
+    assert_eq!(
+        said("You can resume using this model at 1/15/2026, 9:12:44 PM."),
+        NamedWait::Civil(Civil { date, hour: 21, minute: 12, second: 44, zone: Zone::Unknown })
+    );
+    // Only names of zones are zones.
+    for text in
+        ["limit reached ∙ resets 3pm\n /upgrade now", "limit reached, resets 3pm [/upgrade]"]
+    {
+        let civil = Civil { date: None, hour: 15, minute: 0, second: 0, zone: Zone::Unknown };
+        assert_eq!(said(text), NamedWait::Civil(civil), "{text}");
+    }
     assert_eq!(
         said("Vuelve a intentarlo / try again at 10 de jul. de 2026, 11:52"),
         NamedWait::Civil(Civil {
@@ -258,6 +270,30 @@ fn r43_only_this_machines_own_trouble_is_local() {
         ["Temporary failure in name resolution", "connect ECONNREFUSED 127.0.0.1:80", "网络错误"]
     {
         assert_eq!(http(500, &[], text).failure.class, Class::ServerError, "{text}");
+    }
+}
+
+#[test]
+fn r43_an_event_of_an_answer_never_speaks_of_our_own_network() {
+    for text in
+        ["getaddrinfo ENOTFOUND api.upstream.internal", "connect ECONNREFUSED 127.0.0.1:8080"]
+    {
+        let data = serde_json::json!({"error": {"message": text, "type": "proxy_error"}});
+        let stream = format!("event: error\ndata: {data}\n\n");
+        assert_eq!(http(200, &[], &stream).failure.class, Class::ServerError, "{text}");
+        let evidence = Evidence::StreamEvent { headers: &[], data: &data.to_string() };
+        let verdict = classify(&evidence, &Context::default()).unwrap();
+        assert_eq!(verdict.failure.class, Class::ServerError, "{text}");
+    }
+}
+
+#[test]
+fn s3_a_clients_name_in_brackets_is_no_answer() {
+    let body = "[anthropic] 400 {\"error\":{\"message\":\"Your credit balance is too low\"}}";
+    for text in [body.to_owned(), "[API Error: You have exhausted your daily quota.]".to_owned()] {
+        let evidence = Evidence::Http { status: None, headers: &[], body: &text };
+        let verdict = classify(&evidence, &Context::default()).unwrap();
+        assert_eq!(verdict.failure.class, Class::QuotaExhausted, "{text}");
     }
 }
 

@@ -245,6 +245,10 @@ pub(super) const RULES: &[Rule] = &[
             "DeploymentNotFound",
             "model_not_exist",
             "model_price_error",
+            "ModelError",
+            "team_model_access_denied",
+            "key_model_access_denied",
+            "user_model_access_denied",
             "ModelNotFound",
             "ResourceNotFoundException",
             "invalid_model",
@@ -383,6 +387,7 @@ pub(super) const RULES: &[Rule] = &[
             "json_parse_error",
             "invalid_message_role_sequence",
         ])
+        .unless(&["maximum context", "超长", "过长", "too long", "exceeds max"])
         .universal()
         .cites(&[
             "invalid_request-016",

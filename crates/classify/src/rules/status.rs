@@ -9,6 +9,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new("took-too-long", Class::Timeout)
         .words(&[
             "timed out",
+            "etimedout",
             "timeout",
             "time-out",
             "time out",
@@ -35,11 +36,12 @@ pub(super) const RULES: &[Rule] = &[
             "GatewayTimeout",
             "response_timeout",
         ])
-        .statuses(&[(0, 0), (200, 200), (400, 400), (408, 408), (425, 599)])
+        .statuses(&[(0, 0), (200, 200), (400, 400), (408, 408), (425, 521), (523, 599)])
         .cites(&["timeout-001", "timeout-004", "timeout-005", "timeout-006"]),
     Rule::new("nothing-said", Class::EmptyResponse)
         .words(&[
             "empty response",
+            "empty model response",
             "empty answer",
             "empty completion",
             "empty message",
@@ -196,7 +198,7 @@ pub(super) const RULES: &[Rule] = &[
         .statuses(&[(0, 0), (200, 200), (500, 500), (503, 503), (529, 529)])
         .cites(&["https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html", "https://cloud.google.com/apis/design/errors"]),
     Rule::new("status-timeout", Class::Timeout)
-        .statuses(&[(408, 408), (504, 504), (522, 522), (524, 524)])
+        .statuses(&[(408, 408), (504, 504), (524, 524)])
         .cites(&["https://docs.anthropic.com/en/api/errors", "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors/"]),
     Rule::new("status-auth", Class::Auth)
         .statuses(&[(401, 401), (403, 403), (407, 407), (451, 451), (511, 511)])

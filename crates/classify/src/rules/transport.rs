@@ -122,6 +122,8 @@ pub(super) const RULES: &[Rule] = &[
             "altname",
             "certificate is not trusted",
             "untrusted root",
+            "untrusted_root",
+            "authority that is not trusted",
             "certificate signed by",
             "unable to get issuer",
             "err_cert_",
@@ -166,6 +168,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::new("nothing-came", Class::EmptyResponse)
         .words(&[
             "empty response",
+            "empty model response",
             "empty answer",
             "returned no content",
             "returned no output",
