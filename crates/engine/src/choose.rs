@@ -180,7 +180,9 @@ fn first_too_small(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
     order.iter().find_map(|&index| {
         let (candidate, state, past) = asking.at(index)?;
         match (past, asking.standing(candidate, state)) {
-            (Past::Untried | Past::Cooled, Standing::TooSmall(mode)) => Some(run(index, state, mode)),
+            (Past::Untried | Past::Cooled, Standing::TooSmall(mode)) => {
+                Some(run(index, state, mode))
+            }
             _ => None,
         }
     })

@@ -43,6 +43,8 @@ mod seed;
 mod settle;
 mod shared;
 mod status;
+#[cfg(test)]
+mod tables;
 mod time;
 pub mod trace;
 mod view;

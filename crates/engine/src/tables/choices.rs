@@ -1,0 +1,152 @@
+//! Which candidate runs next: `choose.rs`.
+
+use std::format;
+use std::string::{String, ToString as _};
+use std::vec;
+use std::vec::Vec;
+
+use crate::choose::{Asking, Choice, Past, choose, order};
+use crate::class::Class;
+use crate::ids::{QueueId, RouteId};
+use crate::policy::{Candidate, Clocks, Policy, Presence, Queue};
+use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, View};
+
+/// Candidates from the first on; what is chosen. Patience is 30 s.
+const ROWS: [(&str, &str); 38] = [
+    ("", "nothing"),
+    ("ok", "run 0 normal"),
+    ("ok, ok", "run 0 normal"),
+    ("out, ok", "run 1 normal"),
+    ("out, ok, ok verified", "run 2 normal"),
+    ("ok, out, ok, ok verified", "run 0 normal"),
+    ("tried, out, ok, ok verified", "run 3 normal"),
+    ("cools-20, ok", "run 1 normal"),
+    ("stand-in, ok", "run 1 normal"),
+    ("probed, ok", "run 1 normal"),
+    ("full, ok", "run 1 normal"),
+    ("rests-5, ok", "run 1 normal"),
+    ("missing, ok", "run 1 normal"),
+    ("small, ok", "run 1 normal"),
+    ("tried, ok", "run 1 normal"),
+    ("free, ok", "ask 0 normal"),
+    ("asked, ok", "ask 0 normal"),
+    ("held, ok", "run 0 normal"),
+    ("untested, ok", "run 0 probe"),
+    ("parole-0, ok", "run 0 parole"),
+    ("parole-20, ok", "run 1 normal"),
+    ("trial, ok", "run 1 normal"),
+    ("cooled, tried", "run 0 normal"),
+    ("cooled cools-20, tried", "wait 20 cooldown"),
+    ("cooled cools-40, tried", "nothing, back in 40"),
+    ("cools-20, cools-10", "wait 10 cooldown"),
+    ("cools-20, full", "wait 20 cooldown"),
+    ("full", "wait 30 seat"),
+    ("cools-40, rests-60", "wait 40 cooldown"),
+    ("rests-60", "wait 60 rest"),
+    ("parole-20, out", "wait 20 parole"),
+    ("parole-0 probed", "wait 30 probe"),
+    ("out, out", "run 0 last-resort"),
+    ("out tried, out", "run 1 last-resort"),
+    ("out full, out", "run 1 last-resort"),
+    ("out cools-20", "wait 20 cooldown"),
+    ("small, cools-20", "wait 20 cooldown"),
+    ("small, tried", "run 0 normal"),
+];
+
+fn read(words: &str) -> (Candidate, CandidateView, Past) {
+    let mut candidate = Candidate {
+        route: RouteId(0),
+        presence: Presence::Present,
+        max_sessions: None,
+        max_in_flight: None,
+        window: None,
+        clocks: Clocks::REMOTE,
+    };
+    let (mut state, mut past) = (CandidateView::FRESH, Past::Untried);
+    for word in words.split(' ') {
+        let (name, seconds) = word.rsplit_once('-').unwrap_or((word, "0"));
+        let ms = seconds.parse::<u64>().unwrap_or(0) * 1_000;
+        let out = |parole| Some(QuarantineView { class: Class::Timeout, parole, ends_ms: None });
+        match name {
+            "ok" => {}
+            "out" => state.quarantine = out(ParoleView::Never),
+            "parole" => state.quarantine = out(ParoleView::In(ms)),
+            "trial" => state.quarantine = out(ParoleView::Running),
+            "cools" => state.cooling_ms = Some(ms),
+            "rests" => state.seat = SeatView::Resting { ms },
+            "stand" => state.stand_in = true,
+            "probed" => (state.probing, state.untested) = (true, true),
+            "untested" => state.untested = true,
+            "verified" => state.verified = true,
+            "full" => state.seat = SeatView::Full { soonest_ms: None },
+            "free" => state.seat = SeatView::Free,
+            "asked" => state.seat = SeatView::Asked,
+            "held" => state.seat = SeatView::Held,
+            "missing" => candidate.presence = Presence::Missing,
+            "small" => candidate.window = Some(8_000),
+            "tried" => past = Past::Tried,
+            "cooled" => past = Past::Cooled,
+            other => panic!("{other}"),
+        }
+    }
+    (candidate, state, past)
+}
+
+fn words(choice: Choice) -> String {
+    let name = |debug: String| match debug.as_str() {
+        "LastResort" => "last-resort".to_string(),
+        "StandIn" => "stand-in".to_string(),
+        other => other.to_ascii_lowercase(),
+    };
+    match choice {
+        Choice::Run { candidate, mode } => format!("run {candidate} {}", name(format!("{mode:?}"))),
+        Choice::Ask { candidate, mode } => format!("ask {candidate} {}", name(format!("{mode:?}"))),
+        Choice::Wait { ms, why } => format!("wait {} {}", ms / 1_000, name(format!("{why:?}"))),
+        Choice::Nothing { soonest_ms: None } => "nothing".into(),
+        Choice::Nothing { soonest_ms: Some(ms) } => format!("nothing, back in {}", ms / 1_000),
+    }
+}
+
+#[test]
+fn r02_r03_r04_r05_r15_r18_r22_the_choice() {
+    for (row, expected) in ROWS {
+        let rows: Vec<_> = row.split(", ").filter(|words| !words.is_empty()).map(read).collect();
+        let policy = Policy::RELAY;
+        let candidates = rows.iter().map(|(candidate, ..)| *candidate).collect();
+        let queue = Queue { id: QueueId(1), digest: 0, policy, candidates };
+        let view = View { candidates: rows.iter().map(|(_, state, _)| *state).collect(), start: 0 };
+        let past: Vec<Past> = rows.iter().map(|(.., past)| *past).collect();
+        let asking = Asking {
+            queue: &queue,
+            view: &view,
+            past: &past,
+            input_tokens: 10_000,
+            window_above: None,
+            patience_ms: 30_000,
+        };
+        let mut passed = Vec::new();
+        assert_eq!(words(choose(&asking, &mut passed)), expected, "{row}");
+    }
+}
+
+#[test]
+fn r14_the_order_is_a_ring() {
+    let view = |start| View { candidates: vec![CandidateView::FRESH; 3], start };
+    let orders = [0, 1, 2, 3, 7].map(|start| order(&view(start)));
+    assert_eq!(orders, [vec![0, 1, 2], vec![1, 2, 0], vec![2, 0, 1], vec![0, 1, 2], vec![1, 2, 0]]);
+    assert!(order(&View { candidates: vec![], start: 4 }).is_empty());
+}
+
+pub(super) fn page() -> String {
+    let rows = ROWS.iter().map(|(row, expected)| vec![row.to_string(), expected.to_string()]);
+    super::table(
+        "The choice",
+        "Candidates from the first on, and what is chosen (R2 to R5, R15, R18, R22). Numbers are \
+         seconds; patience is 30 s. `out`: quarantined; `parole`: may try in so long; `trial`: \
+         another call is trying it; `probed`: another call goes alone after a cooldown; \
+         `untested`: whoever goes now goes alone; `cooled`: this call cooled it; `small`: its \
+         window is surely too small.",
+        &["candidates", "chosen"],
+        rows.collect(),
+    )
+}
