@@ -131,6 +131,8 @@ impl Core {
         let upstream = Upstream::new(tasks.clone(), options.proxies, options.dial);
         let names = Names::new(config.limits.sessions_max as usize);
         let store = options.store.unwrap_or_else(|| memory(&config));
+        // Numbers go on where the last process left off.
+        let told = store.journal(1).first().map_or(0, |entry| entry.number);
         let now = clock.now();
         let engine =
             Engine::new(clock.day(now)).with_sessions_max(config.limits.sessions_max as usize);
@@ -149,7 +151,7 @@ impl Core {
             instance,
             seed,
             next_call: AtomicU64::new(0),
-            next_entry: AtomicU64::new(0),
+            next_entry: AtomicU64::new(told),
             counters: Counters::default(),
         });
         core.recall();
@@ -500,6 +502,9 @@ impl Core {
             };
             engine.recall(now, &fact);
         }
+        // The day may have turned while nobody looked.
+        let day = engine.day().number;
+        self.store.write(vec![Record::Turned { day }]);
     }
 
     fn numbers(&self, place: &Place) -> ekiden_engine::Place {
