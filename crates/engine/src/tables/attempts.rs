@@ -9,8 +9,11 @@ use crate::ids::AttemptId;
 use crate::policy::Clocks;
 use crate::time::Now;
 
+/// A clock and its second; nothing: none runs.
+type Next = Option<(Clock, u64)>;
+
 /// Clocks; what happened at which second; the next clock and its second.
-const ROWS: [(&str, &str, Option<(Clock, u64)>); 19] = [
+const ROWS: [(&str, &str, Next); 19] = [
     ("remote", "", Some((Clock::Connect, 10))),
     ("remote", "sent 1", Some((Clock::Headers, 91))),
     ("remote", "sent 1, head 2", Some((Clock::Idle, 122))),
@@ -88,6 +91,6 @@ pub(super) fn page() -> String {
         "The clocks of an attempt",
         "Which clock runs out next, and when, in seconds from the attempt's beginning (R11).",
         &["clocks", "what happened, at which second", "next"],
-        rows.collect(),
+        rows,
     )
 }

@@ -255,6 +255,6 @@ pub(super) fn page() -> String {
          while it waits there is one candidate, cooled for 20 s. An input from an attempt that is \
          over does nothing.",
         &head,
-        rows.collect(),
+        rows,
     )
 }

@@ -147,6 +147,6 @@ pub(super) fn page() -> String {
          `untested`: whoever goes now goes alone; `cooled`: this call cooled it; `small`: its \
          window is surely too small.",
         &["candidates", "chosen"],
-        rows.collect(),
+        rows,
     )
 }

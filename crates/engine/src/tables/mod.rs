@@ -14,11 +14,16 @@ use std::{format, fs};
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/engine-tables.md");
 
 /// A table in Markdown.
-fn table(title: &str, lead: &str, head: &[&str], rows: Vec<Vec<String>>) -> String {
+fn table(
+    title: &str,
+    lead: &str,
+    head: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let head: Vec<String> = head.iter().map(|cell| (*cell).into()).collect();
     let rule: Vec<String> = head.iter().map(|_| "---".into()).collect();
-    let body: String = rows.iter().map(|row| line(row)).collect();
+    let body: String = rows.into_iter().map(|row| line(&row)).collect();
     format!("\n## {title}\n\n{lead}\n\n{}{}{body}", line(&head), line(&rule))
 }
 

@@ -81,6 +81,6 @@ pub(super) fn page() -> String {
         "What session 9 sees after this (R24 to R28). Seats are idle after 300 s, a route rests \
          for 5 s; `back` gives a seat back, `open` is an attempt of a row without a cap.",
         &["cap", "what happened", "session 9 sees", "taken"],
-        rows.collect(),
+        rows,
     )
 }
