@@ -1,5 +1,6 @@
 //! What only sockets show: how soon a cancel reaches the upstream, and what a dead connection is.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ekiden_config::{Config, FixedEnv};
@@ -17,12 +18,17 @@ struct Sockets {
 }
 
 async fn open(script: &str) -> Sockets {
+    open_with(script, |address| format!("base_url = \"http://{address}/v1\"")).await
+}
+
+async fn open_with(script: &str, provider: impl FnOnce(SocketAddr) -> String) -> Sockets {
     let upstream = Upstream::new(script.parse().expect(script));
     let (listener, address) = Upstream::bind().await.unwrap();
     spawn(upstream.clone().run(listener, std::future::pending()));
     let text = format!(
-        "listen = \"127.0.0.1:0\"\n[providers.a]\nbase_url = \"http://{address}/v1\"\n\
-         dialect = \"openai-chat\"\n[queues.default]\ncandidates = [\"a/m1\"]\n"
+        "listen = \"127.0.0.1:0\"\n[providers.a]\n{}\n\
+         dialect = \"openai-chat\"\n[queues.default]\ncandidates = [\"a/m1\"]\n",
+        provider(address)
     );
     let loaded = Config::parse(&text, "test.toml", &FixedEnv::new());
     let loaded = loaded.unwrap_or_else(|problems| panic!("{problems}"));
@@ -97,4 +103,32 @@ async fn r10_after_output_a_known_agent_sees_its_connection_cut() {
     let text = until(&mut stream, "never said").await;
     assert!(text.contains("two"), "{text}");
     assert!(!text.ends_with("0\r\n\r\n") && !text.contains("[DONE]"), "{text}");
+}
+
+#[tokio::test]
+async fn g14_a_provider_elsewhere_is_reached_through_its_proxy_and_loopback_never_is() {
+    // The scripted upstream plays the proxy: it is told the whole URL.
+    let sockets = open_with("ok:one", |address| {
+        format!("base_url = \"http://model.example/v1\"\nproxy = \"http://{address}\"")
+    })
+    .await;
+    assert!(until(&mut ask(&sockets).await, "[DONE]").await.contains("one"));
+    let log = sockets.upstream.log();
+    assert_eq!(log.calls().next().unwrap().path, "http://model.example/v1/chat/completions");
+
+    let sockets = open_with("ok:two", |address| {
+        format!("base_url = \"http://{address}/v1\"\nproxy = \"http://127.0.0.1:1\"")
+    })
+    .await;
+    assert!(until(&mut ask(&sockets).await, "[DONE]").await.contains("two"));
+    assert_eq!(sockets.upstream.log().calls().next().unwrap().path, "/v1/chat/completions");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_no_trouble_of_this_machine() {
+    let (listener, address) = Upstream::bind().await.unwrap();
+    drop(listener);
+    let sockets = open_with("ok", |_| format!("base_url = \"http://{address}/v1\"")).await;
+    let text = until(&mut ask(&sockets).await, "candidate").await;
+    assert!(text.contains("transport_remote"), "{text}");
 }
