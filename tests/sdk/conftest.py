@@ -22,7 +22,7 @@ SUFFIX = ".exe" if sys.platform == "win32" else ""
 GATEWAY = pathlib.Path(os.environ.get("EKIDEN_BIN") or ROOT / "target" / "debug" / f"ekiden{SUFFIX}")
 UPSTREAM = GATEWAY.parent / "examples" / f"upstream{SUFFIX}"
 
-# Clocks so short that an outage is over before anybody looks up.
+# Clocks so short that an outage is soon over, and long enough for a busy machine.
 CONFIG = """
 listen = "127.0.0.1:0"
 keepalive_after = "1s"
@@ -42,9 +42,9 @@ retry_pause = "5ms"
 inline_wait = 0
 wait_max = 0
 cooldown = "30s"
-headers_timeout = "400ms"
-first_byte_timeout = "400ms"
-idle_timeout = "400ms"
+headers_timeout = "700ms"
+first_byte_timeout = "700ms"
+idle_timeout = "700ms"
 
 [queues.chat]
 candidates = ["chat/first", "chat/second"]

@@ -7,6 +7,7 @@ use std::io::{BufRead, Write};
 
 use ekiden_classify::{Civil, CivilDate, Line, OurAbort, Phase, Rule, Zone, rules};
 use jiff::{Timestamp, civil, tz::TimeZone};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Reads lines like those of an error corpus and prints one judgement a line.
@@ -30,13 +31,33 @@ pub(crate) fn run(mut input: impl BufRead, mut output: impl Write) -> std::io::R
         }
         let answer = match serde_json::from_str::<Value>(text) {
             Ok(line) if line.is_object() => judge(&line),
-            Ok(_) => json!({"id": null, "error": format!("line {number} is not an object")}),
-            Err(error) => {
-                json!({"id": null, "error": format!("line {number} is not JSON: {error}")})
-            }
+            Ok(_) => unread(Value::Null, format!("line {number} is not an object")),
+            Err(error) => unread(Value::Null, format!("line {number} is not JSON: {error}")),
         };
-        writeln!(output, "{answer}")?;
+        serde_json::to_writer(&mut output, &answer)?;
+        output.write_all(b"\n")?;
     }
+}
+
+/// What is printed for a line, its members in this order.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Judged {
+        id: Value,
+        class: Option<&'static str>,
+        retry_after_s: Option<Value>,
+        resets_at: Option<String>,
+        model_specific: Option<bool>,
+    },
+    Unread {
+        id: Value,
+        error: String,
+    },
+}
+
+const fn unread(id: Value, error: String) -> Answer {
+    Answer::Unread { id, error }
 }
 
 /// Prints the table of rules, in the order in which they are tried: name, class, what has to be
@@ -82,16 +103,16 @@ fn row(rule: &Rule) -> [String; 4] {
     [rule.id.to_owned(), rule.class.name().to_owned(), when.join("; "), rule.cites.join(", ")]
 }
 
-fn judge(line: &Value) -> Value {
+fn judge(line: &Value) -> Answer {
     let id = line.get("id").cloned().unwrap_or(Value::Null);
     let text = |key: &str| line.get(key).and_then(Value::as_str);
     let Some(phase) = Phase::from_name(text("phase").unwrap_or("http")) else {
-        return json!({"id": id, "error": "phase is none of http, sse, transport, host"});
+        return unread(id, "phase is none of http, sse, transport, host".to_owned());
     };
     let now = match text("now").map(str::parse::<Timestamp>) {
         None => None,
         Some(Ok(now)) => u64::try_from(now.as_millisecond()).ok(),
-        Some(Err(error)) => return json!({"id": id, "error": format!("now: {error}")}),
+        Some(Err(error)) => return unread(id, format!("now: {error}")),
     };
     let body = match line.get("body") {
         None | Some(Value::Null) => String::new(),
@@ -113,13 +134,13 @@ fn judge(line: &Value) -> Value {
     }
     .judge()
     .print(resolve);
-    json!({
-        "id": id,
-        "class": printed.class.map(ekiden_engine::class::Class::name),
-        "retry_after_s": printed.retry_after_ms.map(seconds),
-        "resets_at": printed.resets_at_ms.and_then(instant),
-        "model_specific": printed.model_specific,
-    })
+    Answer::Judged {
+        id,
+        class: printed.class.map(ekiden_engine::class::Class::name),
+        retry_after_s: printed.retry_after_ms.map(seconds),
+        resets_at: printed.resets_at_ms.and_then(instant),
+        model_specific: printed.model_specific,
+    }
 }
 
 fn our_abort(value: Option<&Value>) -> OurAbort {

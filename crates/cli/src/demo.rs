@@ -108,12 +108,10 @@ enum Words {
 
 impl Words {
     fn curl(base: &str, content: &str) -> String {
-        let body = serde_json::json!({
-            "model": stage::CHAT_QUEUE,
-            "stream": true,
-            "messages": [{ "role": "user", "content": content }],
-        });
-        let body = body.to_string();
+        let body = format!(
+            r#"{{"model":"{}","stream":true,"messages":[{{"role":"user","content":"{content}"}}]}}"#,
+            stage::CHAT_QUEUE,
+        );
         let quoted = if cfg!(windows) {
             format!("\"{}\"", body.replace('"', "\\\""))
         } else {

@@ -343,3 +343,44 @@ impl Say for Hint<'_> {
         .to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ekiden_config::FixedEnv;
+    use ekiden_sim::{Script, Upstream};
+    use tokio::task::JoinSet;
+
+    #[tokio::test]
+    async fn g08_a_server_on_this_machine_is_asked_for_its_models() {
+        let (listener, address) = Upstream::bind().await.unwrap();
+        let upstream = Upstream::new(Script::default());
+        upstream.list_models(["qwen3:8b", "nomic-embed-text"]);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(upstream.run(listener, std::future::pending()));
+        let base_url = format!("http://{address}/v1").leak();
+        let there = LocalServer { base_url, ..LOCAL_SERVERS[0] };
+        assert_eq!(models(&there).await, ["qwen3:8b"]);
+
+        tasks.shutdown().await;
+        assert!(models(&there).await.is_empty());
+
+        let bare = Config::from_env(&FixedEnv::new()).unwrap().config;
+        let config = bare.with_local_server(&there, &["qwen3:8b".to_owned()]);
+        let routes: Vec<String> =
+            config.queues[0].candidates.iter().map(ekiden_config::Candidate::route).collect();
+        assert_eq!(routes, ["ollama/qwen3:8b"]);
+    }
+
+    #[test]
+    fn g08_only_the_variables_that_a_queue_can_serve_are_shown() {
+        let text = "[providers.a]\nbase_url = \"http://127.0.0.1:9\"\n\
+                    dialect = \"anthropic-messages\"\n[queues.one]\ncandidates = [\"a/b\"]\n\
+                    [queues.two]\n";
+        let config = Config::parse(text, "test", &FixedEnv::new()).unwrap().config;
+        let shown = Clients { addr: config.listen, config: &config }.english();
+        assert!(shown.contains("ANTHROPIC_BASE_URL"), "{shown}");
+        assert!(!shown.contains("OPENAI_BASE_URL"), "{shown}");
+        assert!(shown.contains("model: one\n"), "{shown}");
+    }
+}
