@@ -12,7 +12,7 @@ use crate::civil::Zone;
 use crate::facts::{Code, Facts, clip, leading_status};
 use crate::rules::{Rule, answered, transport};
 use crate::wait::{self, Limits, NamedWait};
-use crate::words::{find, has_any, same_code};
+use crate::words::{Words, find, same_code};
 use crate::{Context, Evidence, OurAbort, Peer, TransportKind, Verdict, sizes};
 
 /// A wait from which on an unnamed window is a plan's and not a rate's: one hour, in milliseconds.
@@ -228,7 +228,7 @@ fn hosted(code: &str, message: &str, status: Option<u16>, context: &Context<'_>)
 /// Facts with everything that is derived from them.
 struct Judge<'a> {
     facts: Facts,
-    words: String,
+    words: Words,
     headers: &'a [(&'a str, &'a str)],
     context: &'a Context<'a>,
     /// Whether an answer is known to have come: then nothing it says is about our own connection.
@@ -246,7 +246,7 @@ impl<'a> Judge<'a> {
                 facts.codes.push(Code { space: "", text: code.to_owned() });
             }
         }
-        let words = facts.words();
+        let words = Words::new(facts.words());
         Self { facts, words, headers, context, received: false }
     }
 
@@ -289,10 +289,13 @@ impl<'a> Judge<'a> {
 
     /// The port on this machine that refused or reset the connection.
     fn loopback_port(&self) -> Option<u64> {
-        if !has_any(
-            &self.words,
-            &["refused", "econnreset", "reset by peer", "failed to connect", "could not connect"],
-        ) || has_any(&self.words, &["proxyerror", "tunneling socket"])
+        if !self.words.has_any(&[
+            "refused",
+            "econnreset",
+            "reset by peer",
+            "failed to connect",
+            "could not connect",
+        ]) || self.words.has_any(&["proxyerror", "tunneling socket"])
         {
             return None;
         }
@@ -308,7 +311,7 @@ impl<'a> Judge<'a> {
             "host='localhost', port=#",
         ]
         .iter()
-        .find_map(|pattern| find(&self.words, pattern)?.1.nth(0))
+        .find_map(|pattern| find(self.words.as_str(), pattern)?.1.nth(0))
     }
 
     /// Whether the words name a status or an error, and none of a library's own troubles.
@@ -318,52 +321,49 @@ impl<'a> Judge<'a> {
 
     /// Whether the words are those of a library whose connection failed.
     fn is_connection_talk(&self) -> bool {
-        has_any(
-            &self.words,
-            &[
-                "econn",
-                "enotfound",
-                "etimedout",
-                "eai_again",
-                "und_err",
-                "fetch failed",
-                "failed to fetch",
-                "getaddrinfo",
-                "socket hang up",
-                "~terminated~",
-                "other side closed",
-                "unable to connect",
-                "connection error",
-                "error sending request",
-                "stream disconnected",
-                "ssl",
-                "certificate",
-                "enetunreach",
-                "ehostunreach",
-                "epipe",
-                "remoteprotocolerror",
-                "apiconnectionerror",
-                "dns",
-                "proxy",
-                "network is unreachable",
-                "premature close",
-                "unexpected eof",
-                "connection reset",
-                "connection closed",
-                "error decoding response body",
-                "without [done]",
-                "socket connection",
-                "network connection",
-                "err_",
-                "stream ended",
-                "stream closed",
-                "peer closed",
-                "incomplete chunked",
-                "tunneling",
-                "transferencodingerror",
-                "payload is not completed",
-            ],
-        )
+        self.words.has_any(&[
+            "econn",
+            "enotfound",
+            "etimedout",
+            "eai_again",
+            "und_err",
+            "fetch failed",
+            "failed to fetch",
+            "getaddrinfo",
+            "socket hang up",
+            "~terminated~",
+            "other side closed",
+            "unable to connect",
+            "connection error",
+            "error sending request",
+            "stream disconnected",
+            "ssl",
+            "certificate",
+            "enetunreach",
+            "ehostunreach",
+            "epipe",
+            "remoteprotocolerror",
+            "apiconnectionerror",
+            "dns",
+            "proxy",
+            "network is unreachable",
+            "premature close",
+            "unexpected eof",
+            "connection reset",
+            "connection closed",
+            "error decoding response body",
+            "without [done]",
+            "socket connection",
+            "network connection",
+            "err_",
+            "stream ended",
+            "stream closed",
+            "peer closed",
+            "incomplete chunked",
+            "tunneling",
+            "transferencodingerror",
+            "payload is not completed",
+        ])
     }
 
     fn holds(&self, rule: &Rule) -> bool {
@@ -373,9 +373,9 @@ impl<'a> Judge<'a> {
         of_status
             && (rule.codes.is_empty() && rule.words.is_empty()
                 || self.has_code(rule)
-                || has_any(&self.words, rule.words))
-            && (rule.gate.is_empty() || has_any(&self.words, rule.gate))
-            && !has_any(&self.words, rule.unless)
+                || self.words.has_any(rule.words))
+            && (rule.gate.is_empty() || self.words.has_any(rule.gate))
+            && !self.words.has_any(rule.unless)
     }
 
     fn has_code(&self, rule: &Rule) -> bool {
@@ -387,20 +387,7 @@ impl<'a> Judge<'a> {
                 ("", *wanted)
             };
             self.facts.codes.iter().any(|code| code.space == space && same_code(&code.text, text))
-                || (space.is_empty() && stands_out(text) && self.word(text))
-        })
-    }
-
-    /// Whether a code stands in the words, as a word.
-    fn word(&self, code: &str) -> bool {
-        let code = code.to_ascii_lowercase();
-        let joins = |byte: Option<&u8>| {
-            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-        };
-        self.words.match_indices(&code).any(|(at, found)| {
-            let bytes = self.words.as_bytes();
-            !joins(at.checked_sub(1).and_then(|before| bytes.get(before)))
-                && !joins(bytes.get(at + found.len()))
+                || (space.is_empty() && stands_out(text) && self.words.has_word(text))
         })
     }
 
@@ -452,7 +439,7 @@ impl<'a> Judge<'a> {
             code: self.telling_code(),
             param: self.facts.param.clone(),
             sizes: if class == Class::ContextOverflow {
-                sizes::read(&self.facts, &self.words)
+                sizes::read(&self.facts, self.words.as_str())
             } else {
                 crate::Sizes::default()
             },
@@ -507,8 +494,12 @@ impl<'a> Judge<'a> {
         let provider = self.context.provider.unwrap_or_default().to_ascii_lowercase();
         let chinese =
             CHINESE.iter().any(|name| provider.contains(name))
-                || self.words.chars().any(|letter| ('\u{4e00}'..='\u{9fff}').contains(&letter))
-                || has_any(&self.words, &["~glm", "~zai~", "~z.ai~", "bigmodel", "volcengine"])
+                || self
+                    .words
+                    .as_str()
+                    .chars()
+                    .any(|letter| ('\u{4e00}'..='\u{9fff}').contains(&letter))
+                || self.words.has_any(&["~glm", "~zai~", "~z.ai~", "bigmodel", "volcengine"])
                 || self.facts.codes.iter().any(|code| {
                     ["1304", "1308", "1310", "1316", "1317"].contains(&code.text.as_str())
                 });

@@ -8,6 +8,8 @@ use alloc::string::String;
 
 /// The longest gap that `*` stands for, in bytes.
 const GAP_MAX: usize = 140;
+/// Words of 64 bits in which the pairs of a text are noted.
+const PAIR_WORDS: usize = 64;
 /// Numbers captured by one pattern.
 const CAPTURES_MAX: usize = 4;
 
@@ -57,43 +59,70 @@ pub(crate) fn normal(text: &str) -> String {
     text
 }
 
-/// Whether the pattern occurs in the text (which must be [`normal`]).
-pub(crate) fn has(text: &str, pattern: &str) -> bool {
-    find(text, pattern).is_some()
+/// Text in its [`normal`] form, with the pairs of bytes that occur in it.
+///
+/// Nearly every pattern needs a pair that does not occur, and so is never searched for.
+pub(crate) struct Words {
+    text: String,
+    pairs: [u64; PAIR_WORDS],
 }
 
-/// Whether any of the patterns occurs.
-pub(crate) fn has_any(text: &str, patterns: &[&str]) -> bool {
-    if patterns.is_empty() {
-        return false;
-    }
-    let letters = Letters::of(text);
-    patterns.iter().any(|pattern| letters.can_spell(pattern) && has(text, pattern))
-}
-
-/// The bytes that occur in a text: most patterns need one that does not, and need no search.
-struct Letters([u64; 4]);
-
-impl Letters {
-    fn of(text: &str) -> Self {
-        let mut set = [0; 4];
-        for byte in text.bytes() {
-            if let Some(word) = set.get_mut(usize::from(byte >> 6)) {
-                *word |= 1u64 << (byte & 63);
+impl Words {
+    /// `text` must be [`normal`].
+    pub(crate) fn new(text: String) -> Self {
+        let mut pairs = [0; PAIR_WORDS];
+        let bytes = text.as_bytes();
+        for (first, second) in bytes.iter().zip(bytes.iter().skip(1)) {
+            let (word, bit) = place(*first, *second);
+            if let Some(word) = pairs.get_mut(word) {
+                *word |= bit;
             }
         }
-        Self(set)
+        Self { text, pairs }
     }
 
-    fn can_spell(&self, pattern: &str) -> bool {
-        pattern.bytes().all(|byte| {
-            matches!(byte, b'*' | b'#' | b'~')
-                || self
-                    .0
-                    .get(usize::from(byte >> 6))
-                    .is_some_and(|word| word >> (byte & 63) & 1 == 1)
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether any of the patterns occurs.
+    pub(crate) fn has_any(&self, patterns: &[&str]) -> bool {
+        patterns
+            .iter()
+            .any(|pattern| self.can_spell(pattern) && find(&self.text, pattern).is_some())
+    }
+
+    /// Whether a machine code stands in the text as a word, in whatever case.
+    pub(crate) fn has_word(&self, code: &str) -> bool {
+        if !self.can_spell(code) {
+            return false;
+        }
+        let code = code.to_ascii_lowercase();
+        let joins = |byte: Option<&u8>| {
+            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        };
+        let bytes = self.text.as_bytes();
+        self.text.match_indices(&code).any(|(at, found)| {
+            !joins(at.checked_sub(1).and_then(|before| bytes.get(before)))
+                && !joins(bytes.get(at + found.len()))
         })
     }
+
+    /// Whether every two neighbouring bytes of the pattern are neighbours somewhere in the text.
+    fn can_spell(&self, pattern: &str) -> bool {
+        let bytes = pattern.as_bytes();
+        bytes.iter().zip(bytes.iter().skip(1)).all(|(first, second)| {
+            let sign = |byte: &u8| matches!(byte, b'*' | b'#' | b'~');
+            let (word, bit) = place(first.to_ascii_lowercase(), second.to_ascii_lowercase());
+            sign(first) || sign(second) || self.pairs.get(word).is_some_and(|word| word & bit != 0)
+        })
+    }
+}
+
+/// Where a pair is noted: different pairs may share a place, which costs a search and nothing else.
+fn place(first: u8, second: u8) -> (usize, u64) {
+    let mixed = usize::from(first) * 67 + usize::from(second);
+    (mixed / 64 % PAIR_WORDS, 1 << (mixed % 64))
 }
 
 /// The first occurrence: the byte after it, and its numbers.
