@@ -22,9 +22,9 @@ use crate::upstream::{Decoder, Fault, Progress, Sending, body_fault};
 /// Bytes of a whole answer at most.
 const WHOLE_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of an error's body at most; what comes after is not read.
-const ERROR_MAX: usize = 1024 * 1024;
+const ERROR_MAX: usize = 256 * 1024;
 /// Bytes of what is neither a stream nor an error, though a stream was asked for.
-const ODD_MAX: usize = 8 * 1024 * 1024;
+const ODD_MAX: usize = 1024 * 1024;
 /// Frames that may come after the end before the connection is given up rather than kept.
 const AFTER_END_FRAMES_MAX: u32 = 16;
 

@@ -29,7 +29,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// Chunks that follow each other within so many milliseconds are worth another look before what is
 /// there goes out.
 const BURST_GAP_MS: u64 = 1;
-/// Such looks at most.
+/// Such looks in a row that find nothing.
 const LOOKS_MAX: u8 = 3;
 /// After so many steps in a row it is looked whether the client is there and reads, and what time it
 /// is: a flood never leaves a moment for it.
@@ -249,6 +249,7 @@ impl Driver {
             if flows && !unseen {
                 if let Some(Poll::Ready(step)) = running.as_mut().map(|running| running.poll(cx)) {
                     *steps_unseen += 1;
+                    *looks = 0;
                     return Poll::Ready(Happened::Step(step));
                 }
             }

@@ -201,7 +201,12 @@ impl Witness for Notes {
     }
 
     fn evidence(&self, attempt: AttemptId) -> Evidence {
-        self.get(attempt).map(|note| note.evidence.clone()).unwrap_or_default()
+        let said = |note: &Note| Evidence {
+            // An answer that was cut or empty has a status and no words.
+            status: note.evidence.status.or(note.status),
+            ..note.evidence.clone()
+        };
+        self.get(attempt).map(said).unwrap_or_default()
     }
 
     fn row(&self, ended: &Ended) -> Option<AttemptRow> {

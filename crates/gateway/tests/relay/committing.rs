@@ -223,3 +223,21 @@ async fn g14_a_flood_is_read_no_further_ahead_than_the_bound() {
         assert!(log.calls().next().unwrap().client_left_at().is_some());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn chunks_that_are_pending_together_go_out_together() {
+    for way in Way::STREAMS {
+        let words = "word ".repeat(400);
+        let stage = Stage::of(way, &format!("ok:{words}"), "ok:never");
+        let response = stage.begin("s", &stage.body(), &[]).await;
+        let mut body = response.into_body();
+        let (mut pieces, mut bytes) = (0, 0);
+        while let Some(piece) = body.piece().await {
+            pieces += 1;
+            bytes += piece.unwrap().len();
+        }
+        let events = stage.a.log().calls().next().unwrap().events;
+        assert!(events > 400 && bytes > 20_000);
+        assert!(pieces <= events / 10, "{way:?}: {events} events in {pieces} pieces");
+    }
+}

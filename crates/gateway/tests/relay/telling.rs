@@ -234,3 +234,14 @@ async fn r33_a_past_call_explains_itself_in_order() {
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn r45_a_refusal_that_no_model_could_lift_is_told_at_once_and_unchanged() {
+    for way in Way::ALL {
+        let body = r#"{"error":{"message":"We could not parse the JSON body of your request.","type":"invalid_request_error","param":null,"code":null}}"#;
+        let stage = Stage::of(way, &format!("400 | body:{body}"), "ok:never");
+        let got = stage.ask().await;
+        assert_eq!((got.status, got.raw.as_str()), (400, body));
+        assert_eq!(stage.hits(), (1, 0));
+    }
+}
