@@ -3,7 +3,10 @@
 
 use std::fmt;
 
-use ekiden_engine::{Class, Delivery, History, Purpose};
+use ekiden_engine::{
+    AttemptInput, Beat, Class, Delivery, Failure, Finish, History, Now, Origin, Purpose, Reach,
+    Repair, Scope, Terminal, ToolCall, Wait,
+};
 
 use crate::rng::Rng;
 
@@ -183,5 +186,54 @@ impl What {
 impl fmt::Display for Op {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{self:?}")
+    }
+}
+
+/// What that is to an attempt, at this time.
+pub(crate) fn inputs(what: What, now: Now) -> Vec<AttemptInput> {
+    let chunk = |bytes: u32, beat: Beat| AttemptInput::Chunk { bytes, beat };
+    let end =
+        |finish, terminal, tokens| AttemptInput::End { finish, terminal, output_tokens: tokens };
+    let failed = |failure| AttemptInput::Failed { failure, repair: Repair::Impossible };
+    let refused = Failure { scope: Scope::Request, ..Failure::upstream(Class::InvalidRequest) };
+    match what {
+        What::Sent => vec![AttemptInput::Sent],
+        What::Head => vec![AttemptInput::Head],
+        What::Ping => vec![chunk(12, Beat::Wire)],
+        What::Thought(bytes) => vec![chunk(bytes, Beat::Reasoning)],
+        What::Text(bytes) => vec![chunk(bytes, Beat::Output)],
+        What::Malformed(open) => {
+            let tool_call = if open { ToolCall::Open } else { ToolCall::Closed };
+            vec![AttemptInput::Malformed { tool_call }]
+        }
+        What::Whole => vec![
+            AttemptInput::Sent,
+            AttemptInput::Head,
+            chunk(30, Beat::Output),
+            end(Some(Finish::Stop), Terminal::Seen, Some(20)),
+        ],
+        What::ToolCalls => {
+            vec![chunk(30, Beat::Output), end(Some(Finish::ToolCalls), Terminal::Seen, Some(9))]
+        }
+        What::Truncated => vec![end(Some(Finish::Truncated), Terminal::Seen, Some(4_096))],
+        What::Filtered => vec![end(Some(Finish::Filtered), Terminal::Seen, None)],
+        What::Stop => vec![end(Some(Finish::Stop), Terminal::Missing, None)],
+        What::Cut => vec![end(None, Terminal::Missing, None)],
+        What::Terminal => vec![end(None, Terminal::Seen, None)],
+        What::Fails(class, wait) => {
+            let wait = match wait {
+                None => Wait::Unnamed,
+                Some(ms) if ms < 0 => Wait::At(now.wall_ms.saturating_add(ms.unsigned_abs())),
+                Some(ms) => Wait::Ms(ms.unsigned_abs()),
+            };
+            vec![failed(Failure { wait, ..Failure::upstream(class) })]
+        }
+        What::Universal => {
+            vec![failed(Failure { reach: Reach::Universal, origin: Origin::Client, ..refused })]
+        }
+        What::Mendable => {
+            vec![AttemptInput::Failed { failure: refused, repair: Repair::Possible }]
+        }
+        What::Unserved => vec![AttemptInput::Unserved],
     }
 }

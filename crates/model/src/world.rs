@@ -1,6 +1,8 @@
 //! One generated life: an engine driven as a shell would drive it, and the reference beside it.
 //! Time passes only where an operation says so.
 
+mod verify;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -10,14 +12,12 @@ use ekiden_engine::history::{
 };
 use ekiden_engine::trace::Record;
 use ekiden_engine::{
-    AttemptInput, Beat, Call, CallId, CallSpec, Candidate, Class, Day, Decision, Effect, Engine,
-    Fact, Failure, Finish, Grant, Holder, Input, Notice, Now, Origin, Output, Place, Reach,
-    Release, Repair, RouteId, Scope, Seating, SessionId, Start, Terminal, ToolCall, Trace, Wait,
-    Want, Why,
+    AttemptInput, Call, CallId, CallSpec, Class, Day, Decision, Effect, Engine, Fact, Grant, Input,
+    Notice, Now, Output, Place, Release, Repair, RouteId, Seating, SessionId, Trace, Want, Why,
 };
 
 use crate::check::Protocol;
-use crate::op::{Op, What};
+use crate::op::{Op, What, inputs};
 use crate::reference::{Reference, Said};
 use crate::rng::Rng;
 use crate::scene::{self, ROUTES, Scene};
@@ -353,50 +353,6 @@ impl World {
         }
     }
 
-    fn holders(&self) -> BTreeMap<RouteId, Vec<Holder>> {
-        self.engine.routes(self.now).map(|route| (route.route, route.holders)).collect()
-    }
-
-    /// R24: whoever asks for a seat finds one free under the cap of its own row.
-    fn asked_within_cap(
-        &self,
-        call: &Call,
-        candidate: u32,
-        before: &BTreeMap<RouteId, Vec<Holder>>,
-    ) -> Result {
-        let row = call.spec().queue.candidates[candidate as usize];
-        let Some(route) = self.engine.routes(self.now).find(|r| r.route == row.route) else {
-            return Err(Breach(format!("asks for a seat where there is none: {row:?}")));
-        };
-        let old = before.get(&row.route).map_or(&[][..], Vec::as_slice);
-        let new = route.holders.iter().any(|holder| !old.contains(holder));
-        if new && row.max_sessions.is_none_or(|cap| route.taken > cap) {
-            return Err(Breach(format!("over its cap: {route:?}, {row:?}")));
-        }
-        Ok(())
-    }
-
-    /// R24, on the engine's own ledger.
-    fn within_caps(&self, call: &Call, start: &Start) -> Result {
-        let spec = call.spec();
-        let candidate: &Candidate = &spec.queue.candidates[start.candidate as usize];
-        let Some(route) = self.engine.routes(self.now).find(|r| r.route == candidate.route) else {
-            return Err(Breach("a route that runs is not shown".into()));
-        };
-        if !spec.queue.policy.relay.is_on() {
-            return Ok(());
-        }
-        if candidate.max_in_flight.is_some_and(|most| route.in_flight > most) {
-            return Err(Breach(format!("too many in flight: {route:?}, {candidate:?}")));
-        }
-        let own = [Holder::Session(spec.session), Holder::Call(spec.id)];
-        let sits = own.iter().any(|holder| route.holders.contains(holder));
-        if candidate.max_sessions.is_some() && !sits {
-            return Err(Breach(format!("runs without a seat: {spec:?} on {route:?}")));
-        }
-        Ok(())
-    }
-
     /// What the engine has to say, carried out in order, until it has no more.
     fn attend(&mut self) -> Result {
         for _ in 0..STEPS_MAX {
@@ -644,118 +600,8 @@ impl World {
             self.reference.recall(self.now, &fact);
         }
     }
-
-    /// The shared state, engine against reference.
-    fn compare(&self) -> Result {
-        let differs = |what: &str, engine: String, rules: String| {
-            if engine == rules {
-                return Ok(());
-            }
-            Err(Breach(format!(
-                "{what} at {:?}\n  the rules: {rules}\n  the engine: {engine}",
-                self.now
-            )))
-        };
-        for route in self.engine.routes(self.now) {
-            let id = route.route;
-            let engine = (
-                route.cooling_ms,
-                route.resting_ms,
-                route.in_flight,
-                route.taken,
-                route.holders.clone(),
-                (route.tally.successes, route.tally.failures),
-            );
-            let rules = self.reference.route(self.now, id);
-            differs(&format!("{id:?}"), format!("{engine:?}"), format!("{rules:?}"))?;
-        }
-        for session in self.engine.sessions() {
-            let id = session.session;
-            let mut out = session.quarantined.clone();
-            out.retain(|(_, _, out)| out.until_ms.is_none_or(|at| at > self.now.wall_ms));
-            let engine = (out, session.verified.clone(), session.truncations.clone());
-            let rules = self.reference.session(self.now, id);
-            differs(&format!("{id:?}"), format!("{engine:?}"), format!("{rules:?}"))?;
-        }
-        for (id, live) in &self.calls {
-            if !self.reference.knows(*id) || live.protocol.has_ended() {
-                return Err(Breach(format!("{id:?} goes on after its end")));
-            }
-        }
-        match self.reference.overlooked(self.now, self.disturbed_ms) {
-            Some((id, said)) => {
-                Err(Breach(format!("{id:?} could run and was not woken at {:?}: {said}", self.now)))
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn nothing_left(&self) -> Result {
-        for route in self.engine.routes(self.now) {
-            if route.in_flight > 0 || route.taken > 0 || !route.holders.is_empty() {
-                return Err(Breach(format!("left behind: {route:?}")));
-            }
-        }
-        for session in self.engine.sessions() {
-            if session.running > 0 {
-                return Err(Breach(format!("left behind: {session:?}")));
-            }
-        }
-        match self.engine.waiting() {
-            0 => Ok(()),
-            calls => Err(Breach(format!("{calls} calls still wait"))),
-        }
-    }
 }
 
 fn some(pick: u64, count: usize) -> Option<usize> {
     (count > 0).then(|| (pick % count as u64) as usize)
-}
-
-fn inputs(what: What, now: Now) -> Vec<AttemptInput> {
-    let chunk = |bytes: u32, beat: Beat| AttemptInput::Chunk { bytes, beat };
-    let end =
-        |finish, terminal, tokens| AttemptInput::End { finish, terminal, output_tokens: tokens };
-    let failed = |failure| AttemptInput::Failed { failure, repair: Repair::Impossible };
-    let refused = Failure { scope: Scope::Request, ..Failure::upstream(Class::InvalidRequest) };
-    match what {
-        What::Sent => vec![AttemptInput::Sent],
-        What::Head => vec![AttemptInput::Head],
-        What::Ping => vec![chunk(12, Beat::Wire)],
-        What::Thought(bytes) => vec![chunk(bytes, Beat::Reasoning)],
-        What::Text(bytes) => vec![chunk(bytes, Beat::Output)],
-        What::Malformed(open) => {
-            let tool_call = if open { ToolCall::Open } else { ToolCall::Closed };
-            vec![AttemptInput::Malformed { tool_call }]
-        }
-        What::Whole => vec![
-            AttemptInput::Sent,
-            AttemptInput::Head,
-            chunk(30, Beat::Output),
-            end(Some(Finish::Stop), Terminal::Seen, Some(20)),
-        ],
-        What::ToolCalls => {
-            vec![chunk(30, Beat::Output), end(Some(Finish::ToolCalls), Terminal::Seen, Some(9))]
-        }
-        What::Truncated => vec![end(Some(Finish::Truncated), Terminal::Seen, Some(4_096))],
-        What::Filtered => vec![end(Some(Finish::Filtered), Terminal::Seen, None)],
-        What::Stop => vec![end(Some(Finish::Stop), Terminal::Missing, None)],
-        What::Cut => vec![end(None, Terminal::Missing, None)],
-        What::Terminal => vec![end(None, Terminal::Seen, None)],
-        What::Fails(class, wait) => {
-            let wait = match wait {
-                None => Wait::Unnamed,
-                Some(ms) if ms < 0 => Wait::At(now.wall_ms.saturating_add(ms.unsigned_abs())),
-                Some(ms) => Wait::Ms(ms.unsigned_abs()),
-            };
-            vec![failed(Failure { wait, ..Failure::upstream(class) })]
-        }
-        What::Universal => {
-            vec![failed(Failure { reach: Reach::Universal, origin: Origin::Client, ..refused })]
-        }
-        What::Mendable => {
-            vec![AttemptInput::Failed { failure: refused, repair: Repair::Possible }]
-        }
-        What::Unserved => vec![AttemptInput::Unserved],
-    }
 }

@@ -4,6 +4,7 @@
 
 mod choice;
 mod ledger;
+mod table;
 mod trial;
 
 use std::collections::{BTreeMap, BTreeSet};

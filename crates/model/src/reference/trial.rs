@@ -2,12 +2,13 @@
 
 use ekiden_engine::{
     AttemptId, AttemptInput, Beat, CallId, Class, Clock, Clocks, CommitOn, Delivery, Effect,
-    Failure, Finish, Holder, Input, LastWord, Mode, Now, OnOverflow, Policy, Purpose, Quarantine,
-    Reach, Repair, RouteId, Start, Terminal, Then, ToolCall, Verdict, Wait, Why,
+    Failure, Finish, Holder, Input, LastWord, Mode, Now, Purpose, Quarantine, Repair, RouteId,
+    Start, Terminal, Then, ToolCall, Verdict, Why,
 };
 
 use super::choice::{Mark, writes_to};
 use super::ledger::Lone;
+use super::table::{jittered, table};
 use super::{Again, Phase, Reference, Runner, Said};
 
 /// A running attempt.
@@ -114,69 +115,6 @@ impl Try {
         clocks.sort_by_key(|(at, _)| *at);
         clocks.into_iter().next().filter(|(at, _)| *at <= now.mono_ms).map(|(_, clock)| clock)
     }
-}
-
-/// What follows from a failure: spec section 3.
-fn table(policy: &Policy, failure: &Failure, now: Now) -> (Option<(u64, Why)>, Verdict, Then) {
-    let named = match failure.wait {
-        Wait::Unnamed => None,
-        Wait::Ms(ms) => Some(ms),
-        Wait::At(at) => Some(at.saturating_sub(now.wall_ms)),
-    };
-    // R23: a short wait is waited for; a long one is no time for a retry.
-    let waits = |otherwise: Option<(u64, Why)>| match named {
-        None => otherwise,
-        Some(ms) => (ms <= policy.inline_wait_ms).then_some((ms, Why::NamedWait)),
-    };
-    let cools = |ms: u64| Verdict::Cooled { ms: ms.max(1).min(policy.cooldown_max_ms) };
-    let day = Verdict::Quarantined { until_ms: None };
-    let at_once = Some((0, Why::RetryPause));
-    let transient = match named {
-        Some(ms) if policy.cooldown_ms > 0 => cools(ms),
-        Some(_) | None => day,
-    };
-    match failure.class {
-        Class::RateLimited if policy.cooldown_ms == 0 => (waits(at_once), day, Then::FailOver),
-        Class::RateLimited => {
-            (waits(at_once), cools(named.unwrap_or(policy.cooldown_ms)), Then::FailOver)
-        }
-        Class::Overloaded | Class::ServerError => {
-            (waits(Some((policy.retry_pause_ms, Why::RetryPause))), transient, Then::FailOver)
-        }
-        Class::Timeout
-        | Class::TransportRemote
-        | Class::EmptyResponse
-        | Class::Aborted
-        | Class::Truncated => (waits(at_once), transient, Then::FailOver),
-        Class::Stall => (None, day, Then::FailOver),
-        Class::QuotaExhausted => {
-            let until_ms = named.map(|ms| now.wall_ms.saturating_add(ms));
-            (at_once, Verdict::Quarantined { until_ms }, Then::FailOver)
-        }
-        Class::Auth | Class::NotFound => (at_once, day, Then::FailOver),
-        Class::InvalidRequest => match failure.reach {
-            Reach::Universal => (None, Verdict::Spared, Then::Tell),
-            Reach::ModelSpecific => (None, Verdict::Spared, Then::FailOverRefused),
-        },
-        Class::ContentFilter if policy.failover_on_filter.is_on() => {
-            (None, Verdict::Spared, Then::FailOverRefused)
-        }
-        Class::ContentFilter => (None, Verdict::Spared, Then::Tell),
-        Class::ContextOverflow => match policy.overflow {
-            OnOverflow::Tell => (None, Verdict::Spared, Then::TellOverflow),
-            OnOverflow::Larger => (None, Verdict::Spared, Then::FailOverLarger),
-        },
-        Class::LocalNetwork => (None, Verdict::Spared, Then::WaitForNetwork),
-    }
-}
-
-/// The product's jitter: a quarter up or down, from the call's seed.
-fn jittered(seed: u64, attempt: u32, span: u64) -> u64 {
-    if span < 2 {
-        return span;
-    }
-    let step = u64::from(attempt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    span - span / 4 + crate::rng::Rng::new(seed ^ step).next() % (span / 2)
 }
 
 impl Reference {
