@@ -18,14 +18,17 @@ mod wire;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 
 use counted::{Extent, Step, TIMES};
+use drive::{Driver, Load, Sessions, Until};
 use measure::Plan;
 use process::MachineTime;
 use report::{Machine, Results, say};
-use systems::Places;
+use script::Script;
+use systems::{Kind, Places, System, Upstream};
 
 const USAGE: &str = "\
 usage: ekiden-bench run --ekiden FILE --folder FOLDER [--page FILE] [--quick] [--count-only] [--without-ekiden]
@@ -35,13 +38,21 @@ usage: ekiden-bench run --ekiden FILE --folder FOLDER [--page FILE] [--quick] [-
   --page FILE        write the results into this page, between its markers
   --quick            one short pass, to see that all of it works
   --count-only       instruction counts alone
-  --without-ekiden   nginx and no proxy alone";
+  --without-ekiden   nginx and no proxy alone
+
+usage: ekiden-bench load SCRIPT CONNECTIONS SECONDS --ekiden FILE --folder FOLDER
+
+  keeps the gateway busy for a profiler and names its process;
+  SCRIPT is plain, short, burst, drip or relay";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["run", options @ ..] => Options::read(options).and_then(|options| run(&options)),
+        ["load", script, connections, seconds, options @ ..] => {
+            Options::read(options).and_then(|options| load(script, connections, seconds, &options))
+        }
         ["upstream"] => upstream::serve(),
         ["step", name, extent] => step(name, extent),
         _ => Err(anyhow::anyhow!("{USAGE}")),
@@ -59,6 +70,34 @@ fn step(name: &str, extent: &str) -> anyhow::Result<()> {
     let step = Step::named(name).context("no such step")?;
     let extent = if extent == "steps" { Extent::Steps } else { Extent::Preparation };
     counted::run(step, TIMES, extent);
+    Ok(())
+}
+
+/// Keeps the gateway busy with one kind of call.
+fn load(script: &str, connections: &str, seconds: &str, options: &Options) -> anyhow::Result<()> {
+    let places = options.places()?;
+    let upstream = Upstream::start(&places)?;
+    let system = System::ekiden(&places, &upstream, "ekiden")?;
+    let found = Script::ALL.into_iter().find(|known| known.name() == script);
+    let (request, events) = match found {
+        Some(script) => (Kind::Ekiden.request(script), script.events()),
+        None if script == "relay" => (Kind::Ekiden.failover(), 0),
+        None => bail!("no such script: {script}\n\n{USAGE}"),
+    };
+    let mut driver = Driver::open(Load {
+        target: system.addr,
+        request,
+        connections: connections.parse().context("CONNECTIONS")?,
+        sessions: if found.is_some() { Sessions::PerConnection } else { Sessions::New(0) },
+        events,
+        stagger: Duration::ZERO,
+    })?;
+    say(&format!("process {}", system.process.id()));
+    let span = Duration::from_secs(seconds.parse().context("SECONDS")?);
+    let before = system.process.cpu()?;
+    let outcome = driver.run(Until::Span(span))?;
+    let spent = system.process.cpu()?.since(&before);
+    say(&format!("{} calls, {:.1} µs CPU each", outcome.count(), spent / outcome.count()));
     Ok(())
 }
 
@@ -105,15 +144,19 @@ impl Options {
         ensure!(!options.folder.as_os_str().is_empty(), "--folder is missing\n\n{USAGE}");
         Ok(options)
     }
+
+    fn places(&self) -> anyhow::Result<Places> {
+        fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        Ok(Places {
+            bench: std::env::current_exe()?,
+            ekiden: self.ekiden.clone(),
+            folder: self.folder.clone(),
+        })
+    }
 }
 
 fn run(options: &Options) -> anyhow::Result<()> {
-    let places = Places {
-        bench: std::env::current_exe()?,
-        ekiden: options.ekiden.clone(),
-        folder: options.folder.clone(),
-    };
-    fs::create_dir_all(&places.folder).with_context(|| places.folder.display().to_string())?;
+    let places = options.places()?;
     let mut results =
         Results { machine: Machine::look(&places.ekiden), passes: Vec::new(), counts: Vec::new() };
     if options.subjects != Subjects::Counts {

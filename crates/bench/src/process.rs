@@ -60,6 +60,11 @@ impl Process {
         Ok(())
     }
 
+    /// As the system calls it.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn cpu(&self) -> anyhow::Result<Cpu> {
         let mut cpu = Cpu::default();
         for process in tree(self.child.id())? {
