@@ -72,8 +72,8 @@ fn find(terminal: &Terminal, trace: &str, url: Option<&str>) -> Result<Found, Fa
     let api = Api::at(url);
     running::block_on(async {
         let id = api.call_id(terminal, trace).await?;
+        let call = api.call(terminal, &id).await?;
         let text = api.trace_text(terminal, &id).await?;
-        let call: CallTold = api.parsed(terminal, &api.call_text(terminal, &id).await?)?;
         let names = api.routes(terminal, &call.queue).await?;
         let names = if fits(&names, &text, &call) { names } else { Vec::new() };
         Ok(Found { name: id, text, names })

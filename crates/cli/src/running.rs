@@ -17,6 +17,10 @@ use crate::terminal::{Say, Terminal};
 /// Everything that it is asked for it has in memory.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Between two looks at a call that may be about to end, and how many there are.
+const ENDING_PAUSE: Duration = Duration::from_millis(50);
+const ENDING_LOOKS: usize = 10;
+
 /// Where a gateway listens unless told otherwise.
 const USUAL: &str = "http://127.0.0.1:8787";
 
@@ -78,6 +82,13 @@ pub(crate) struct AttemptTold {
     pub(crate) evidence: Option<EvidenceTold>,
 }
 
+impl CallTold {
+    /// Whether it still runs.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == "open"
+    }
+}
+
 impl AttemptTold {
     /// What went wrong, if it did.
     pub(crate) fn class(&self) -> Option<Class> {
@@ -134,7 +145,7 @@ impl Api {
         Self { base: base.unwrap_or_else(|| USUAL.to_owned()) }
     }
 
-    /// A call's id; `last` is the newest one that is over, or else that is open.
+    /// A call's id; `last` is the newest one.
     ///
     /// # Errors
     /// When there is no gateway, or no call yet.
@@ -143,14 +154,31 @@ impl Api {
             return Ok(call.to_owned());
         }
         let calls: Value = self.read(terminal, "/api/v1/calls?limit=1").await?;
-        let list = |name: &str| calls.get(name).and_then(Value::as_array);
-        let newest = list("past").and_then(|past| past.first());
-        let newest = newest.or_else(|| list("open").and_then(|open| open.last()));
+        let list = |name: &str| calls.get(name).and_then(Value::as_array).into_iter().flatten();
+        let began = |call: &&Value| call.get("began_ms").and_then(Value::as_u64);
+        let newest = list("open").chain(list("past")).max_by_key(began);
         let id = newest.and_then(|call| call.get("call")).and_then(Value::as_str);
         id.map(str::to_owned).ok_or_else(|| {
             let none = Trouble::NoCallYet { base: self.base.clone() };
             Failure::trouble(terminal, &none, Some(&Advice::MakeACall))
         })
+    }
+
+    /// What became of a call. One whose answer was heard a moment ago is over a moment later, and
+    /// is waited for so long.
+    ///
+    /// # Errors
+    /// When there is no gateway or no such call.
+    pub(crate) async fn call(&self, terminal: &Terminal, id: &str) -> Result<CallTold, Failure> {
+        let mut left = ENDING_LOOKS;
+        loop {
+            let call: CallTold = self.parsed(terminal, &self.call_text(terminal, id).await?)?;
+            if !call.is_open() || left == 0 {
+                return Ok(call);
+            }
+            left -= 1;
+            tokio::time::sleep(ENDING_PAUSE).await;
+        }
     }
 
     /// What became of a call, as text.

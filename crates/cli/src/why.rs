@@ -24,7 +24,10 @@ pub(crate) fn run(
     running::block_on(async {
         let id = api.call_id(terminal, call).await?;
         match form {
-            Form::Json => terminal.line(api.call_text(terminal, &id).await?.trim_end())?,
+            Form::Json => {
+                api.call(terminal, &id).await?;
+                terminal.line(api.call_text(terminal, &id).await?.trim_end())?;
+            }
             Form::Words => terminal.raw(&story(terminal, &api, &id).await?)?,
         }
         Ok(Ended::Well)
@@ -52,7 +55,7 @@ pub(crate) struct Past {
 /// When there is no gateway or no such call.
 pub(crate) async fn past(terminal: &Terminal, api: &Api, id: &str) -> Result<Past, Failure> {
     let id = &api.call_id(terminal, id).await?;
-    let call: CallTold = api.parsed(terminal, &api.call_text(terminal, id).await?)?;
+    let call = api.call(terminal, id).await?;
     let journal = api.journal(terminal).await?;
     Ok(Past { call, journal })
 }
@@ -65,7 +68,7 @@ pub(crate) async fn story(terminal: &Terminal, api: &Api, id: &str) -> Result<St
     let past = past(terminal, api, id).await?;
     let call = &past.call;
     let mut lines = vec![terminal.ink(Ink::Strong, &terminal.say(&Heading(call)))];
-    if call.state == "open" {
+    if call.is_open() {
         lines.push(format!("  {}", terminal.say(&StillOpen(call.took_ms))));
         return Ok(lines.join("\n") + "\n");
     }
