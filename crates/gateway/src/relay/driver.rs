@@ -246,12 +246,13 @@ impl Driver {
         std::future::poll_fn(|cx| {
             let unseen = *steps_unseen >= STEPS_UNSEEN_MAX;
             let flows = running.is_some() && !*blocked;
-            if flows && !unseen {
-                if let Some(Poll::Ready(step)) = running.as_mut().map(|running| running.poll(cx)) {
-                    *steps_unseen += 1;
-                    *looks = 0;
-                    return Poll::Ready(Happened::Step(step));
-                }
+            if flows
+                && !unseen
+                && let Some(Poll::Ready(step)) = running.as_mut().map(|running| running.poll(cx))
+            {
+                *steps_unseen += 1;
+                *looks = 0;
+                return Poll::Ready(Happened::Step(step));
             }
             *steps_unseen = 0;
             if gone.as_mut().poll(cx).is_ready() {
