@@ -207,8 +207,9 @@ impl Engine {
         let (day, policy) = (self.day, &call.spec.queue.policy);
         let session = self.write_session(now, place.session);
         let key = (place.queue, place.route);
-        // Two calls that fail at once are one proof; only a trial that failed doubles the span.
-        let trial = u32::from(matches!(mode, Mode::Parole | Mode::LastResort));
+        // Only a failed parole doubles the span: calls that fail side by side are one proof, and
+        // last resorts in an outage would put parole off for an hour within a minute.
+        let trial = u32::from(mode == Mode::Parole);
         let paroles = session.quarantined.get(&key).map_or(0, |out| out.facts.paroles + trial);
         let parole_ms = (class.is_transient() && policy.parole_after_ms > 0).then(|| {
             let span = policy.parole_after_ms.saturating_mul(1 << paroles.min(20));

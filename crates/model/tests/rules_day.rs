@@ -153,6 +153,19 @@ fn r18_two_calls_that_fail_at_once_do_not_double_the_span() {
 }
 
 #[test]
+fn r18_a_failed_last_resort_does_not_put_parole_off() {
+    let (mut stage, queue) = (Stage::new(), relay(1));
+    out(&mut stage, &queue, 1, Class::Timeout);
+    for _ in 0..5 {
+        let call = stage.call(&queue, 1);
+        assert_eq!(stage.starts(call)[0].mode, Mode::LastResort);
+        stage.fail(call, Class::Timeout);
+    }
+    let kept = quarantine(&stage, 1).unwrap();
+    assert_eq!((kept.parole_ms, kept.paroles), (Some(kept.since_ms + 60_000), 0));
+}
+
+#[test]
 fn r18_a_parole_is_silent_for_thirty_seconds_at_most() {
     let (mut stage, queue) = (Stage::new(), relay(2));
     out(&mut stage, &queue, 1, Class::Stall);
