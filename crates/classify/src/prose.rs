@@ -16,7 +16,7 @@ pub(crate) enum Named {
 }
 
 /// Words behind which a wait stands, and whether a number without a unit is seconds there.
-const TRIGGERS: [(&str, Bare); 44] = [
+const TRIGGERS: [(&str, Bare); 45] = [
     ("retry-after", Bare::Seconds),
     ("retry_after", Bare::Seconds),
     ("retryafter", Bare::Seconds),
@@ -34,6 +34,7 @@ const TRIGGERS: [(&str, Bare); 44] = [
     ("retry", Bare::No),
     ("wait", Bare::No),
     ("available in", Bare::No),
+    ("allowed in", Bare::No),
     ("available again", Bare::No),
     ("available at", Bare::No),
     ("available after", Bare::No),

@@ -220,6 +220,7 @@ pub(super) const RULES: &[Rule] = &[
             "free usage",
             "使用上限",
             "用量上限",
+            "用量已达",
             "额度上限",
             "已用完",
             "已耗尽",

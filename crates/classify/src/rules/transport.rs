@@ -132,7 +132,7 @@ pub(super) const RULES: &[Rule] = &[
             "certificate is not yet valid",
             "hostname mismatch",
             "pkix path building failed",
-            "server certificate verification failed",
+            "certificate verification failed",
         ])
         .cites(&[
             "local_network-006",
@@ -157,6 +157,7 @@ pub(super) const RULES: &[Rule] = &[
             "10060",
             "timedout",
             "took too long",
+            "stalled",
             "超时",
             "idle for too long",
             "no data received for",
