@@ -4,8 +4,10 @@
 
 mod choice;
 mod ledger;
+mod pick;
 mod table;
 mod trial;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
