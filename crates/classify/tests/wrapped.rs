@@ -1,5 +1,5 @@
 //! An envelope changes nothing: whatever a relay, a library or a client puts around a body, its class stays.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says where")]
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use ekiden_classify::{Context, Evidence, classify};
 use serde_json::{Value, json};

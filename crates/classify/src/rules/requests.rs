@@ -378,6 +378,7 @@ pub(super) const RULES: &[Rule] = &[
             "schema must be a json schema of 'type: \"object\"'",
             "schema*must*type*\"object\"",
             "input_schema.type",
+            "inputschema.json.type",
             "input_schema: input does not match",
             "must be valid json",
             "without `tool_result`",

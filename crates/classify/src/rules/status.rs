@@ -67,6 +67,7 @@ pub(super) const RULES: &[Rule] = &[
             "为空",
             "model output must contain either output text or tool calls",
             "no response from model",
+            "no response was returned",
             "contains no content",
             "did not return any",
             "did not provide any",

@@ -182,6 +182,7 @@ pub(super) const RULES: &[Rule] = &[
             "no assistant message",
             "without a result",
             "no response from model",
+            "no response was returned",
             "empty message",
             "response was empty",
             "空响应",
