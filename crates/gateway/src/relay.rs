@@ -14,6 +14,7 @@ mod repair;
 mod signatures;
 mod start;
 mod steps;
+mod straight;
 mod timer;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::inbound::Inbound;
 
 use client::Head;
 use driver::Driver;
+pub(crate) use straight::Told as ToldStraight;
 
 /// What may wait for a client to read it, in bytes (G14).
 const READ_AHEAD_BYTES_MAX: usize = 256 * 1024;
@@ -38,7 +40,8 @@ impl Core {
         let (sender, body) = Body::stream(READ_AHEAD_BYTES_MAX);
         let (head, told) = oneshot::channel();
         let dialect = inbound.dialect;
-        let driver = Driver::new(Arc::clone(self), inbound, head, sender);
+        // In a box, or the task would hold it twice: as what it was given and as what it works on.
+        let driver = Box::new(Driver::new(Arc::clone(self), inbound, head, sender));
         drop(self.tasks.spawn(driver.run()));
         match told.await {
             Ok(Head::Stream(response)) => response.map(|()| body),

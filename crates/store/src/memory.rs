@@ -1,6 +1,6 @@
 //! The store of one process that keeps nothing on disk. It refuses to grow without bounds.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ekiden_engine::{Quarantine, Speed, Tally};
@@ -9,8 +9,8 @@ use crate::entry::{Entry, What};
 use crate::masked::Evidence;
 use crate::page::{JournalFilter, PAGE_MAX, Sum, SumFilter};
 use crate::record::{
-    AttemptRow, AttemptState, CATALOG_BYTES_MAX, CATALOGS_MAX, CallRow, Catalog, DELETED_MAX,
-    PAUSES_MAX, Place, Record,
+    AttemptRow, AttemptState, CATALOG_BYTES_MAX, CATALOGS_MAX, CallName, CallRow, Catalog,
+    DELETED_MAX, PAUSES_MAX, Place, Record,
 };
 use crate::{Store, Trouble};
 
@@ -63,6 +63,9 @@ struct Kept {
     journal: VecDeque<Entry>,
     attempts: VecDeque<(u32, AttemptRow)>,
     calls: VecDeque<(u32, CallRow)>,
+    /// What the rings hold: a new row, which most are, is known for one without a search.
+    attempts_named: HashSet<(CallName, u32)>,
+    calls_named: HashSet<CallName>,
     dropped: u64,
 }
 
@@ -219,7 +222,7 @@ impl Kept {
             }
             Record::QueueDeleted { queue } => {
                 if !self.deleted.contains(&queue) {
-                    push(&mut self.deleted, queue, DELETED_MAX);
+                    drop(push(&mut self.deleted, queue, DELETED_MAX));
                 }
                 true
             }
@@ -304,28 +307,56 @@ impl Kept {
                 }
                 self.prune();
             }
-            Some(_) | None => push(&mut self.journal, entry, self.bounds.journal_max),
+            Some(_) | None => drop(push(&mut self.journal, entry, self.bounds.journal_max)),
         }
     }
 
     /// One row for each attempt, however often it is told of (K11). Calls run side by side, so that
     /// the earlier row of an attempt is near the end but not at it.
     fn attempt(&mut self, row: AttemptRow) {
-        let same = |(_, known): &&mut (u32, AttemptRow)| {
-            known.attempt == row.attempt && known.call == row.call
-        };
-        match self.attempts.iter_mut().rev().find(same) {
-            Some((_, known)) if known.state != AttemptState::Sent => {}
-            Some(known) => *known = (self.day, row),
-            None => push(&mut self.attempts, (self.day, row), self.bounds.ledger_max),
+        let name = (Arc::clone(&row.call), row.attempt);
+        if self.attempts_named.contains(&name) {
+            let same = |(_, known): &&mut (u32, AttemptRow)| {
+                known.attempt == row.attempt && known.call == row.call
+            };
+            match self.attempts.iter_mut().rev().find(same) {
+                Some((_, known)) if known.state != AttemptState::Sent => {}
+                Some(known) => *known = (self.day, row),
+                None => {}
+            }
+            return;
+        }
+        if let Some((_, oldest)) = push(&mut self.attempts, (self.day, row), self.bounds.ledger_max)
+        {
+            self.attempts_named.remove(&(oldest.call, oldest.attempt));
+        }
+        if self.bounds.ledger_max > 0 {
+            self.attempts_named.insert(name);
         }
     }
 
     fn call(&mut self, row: CallRow) {
-        match self.calls.iter_mut().rev().find(|(_, known)| known.call == row.call) {
-            Some((_, known)) => *known = row,
-            None => push(&mut self.calls, (self.day, row), self.bounds.ledger_max),
+        let name = Arc::clone(&row.call);
+        if self.calls_named.contains(&name) {
+            let same = |(_, known): &&mut (u32, CallRow)| known.call == row.call;
+            if let Some((_, known)) = self.calls.iter_mut().rev().find(same) {
+                *known = row;
+            }
+            return;
         }
+        if let Some((_, oldest)) = push(&mut self.calls, (self.day, row), self.bounds.ledger_max) {
+            self.calls_named.remove(&oldest.call);
+        }
+        if self.bounds.ledger_max > 0 {
+            self.calls_named.insert(name);
+        }
+    }
+
+    fn name_rows(&mut self) {
+        let attempts = self.attempts.iter();
+        self.attempts_named =
+            attempts.map(|(_, row)| (Arc::clone(&row.call), row.attempt)).collect();
+        self.calls_named = self.calls.iter().map(|(_, row)| Arc::clone(&row.call)).collect();
     }
 
     fn prune(&mut self) {
@@ -339,6 +370,7 @@ impl Kept {
         self.attempts.drain(..self.attempts.len().saturating_sub(ledger_max));
         self.calls.retain(|(day, _)| *day >= first_day);
         self.calls.drain(..self.calls.len().saturating_sub(ledger_max));
+        self.name_rows();
     }
 }
 
@@ -351,14 +383,14 @@ fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: V, most: usize) -> bo
     room
 }
 
-fn push<T>(ring: &mut VecDeque<T>, item: T, most: usize) {
+/// Adds to a ring that is not over its bound, and gives what had to go for it.
+fn push<T>(ring: &mut VecDeque<T>, item: T, most: usize) -> Option<T> {
     if most == 0 {
-        return;
+        return None;
     }
-    while ring.len() >= most {
-        ring.pop_front();
-    }
+    let oldest = if ring.len() >= most { ring.pop_front() } else { None };
     ring.push_back(item);
+    oldest
 }
 
 #[cfg(test)]

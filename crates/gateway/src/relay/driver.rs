@@ -153,7 +153,7 @@ impl Driver {
     }
 
     /// Drives the call to its end.
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(mut self: Box<Self>) {
         loop {
             let wake_ms = self.drain();
             if self.call.is_over() {
