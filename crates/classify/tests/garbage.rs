@@ -94,9 +94,20 @@ fn s3_deep_nesting_is_survived() {
     all_ways(&nested);
 }
 
+/// By one way into each reader; the others lead to the same ones.
 fn a_megabyte_of(pieces: &[&str]) {
+    let context = Context { now_wall_ms: Some(1_770_000_000_000), ..Context::default() };
     for piece in pieces {
-        all_ways(&piece.repeat(MEGABYTE / piece.len()));
+        let text = piece.repeat(MEGABYTE / piece.len());
+        let headers = [("retry-after", text.as_str()), ("x-ratelimit-reset", &text)];
+        for evidence in [
+            Evidence::Http { status: None, headers: &headers, body: &text },
+            Evidence::Http { status: Some(429), headers: &headers, body: &text },
+            Evidence::StreamEvent { headers: &[], data: &text },
+            Evidence::Transport { kind: None, peer: Peer::Remote, text: &text },
+        ] {
+            let _: Option<Verdict> = classify(&evidence, &context);
+        }
     }
 }
 
