@@ -221,12 +221,19 @@ impl Api {
         Ok(if routes.is_empty() && queue.contains('/') { vec![queue.to_owned()] } else { routes })
     }
 
-    /// The journal's entries, newest first.
+    /// The journal's entries, newest first: of one call, or all (a gateway that knows no such filter
+    /// gives all, too).
     ///
     /// # Errors
     /// When there is no gateway.
-    pub(crate) async fn journal(&self, terminal: &Terminal) -> Result<Vec<EntryTold>, Failure> {
-        let journal: Value = self.read(terminal, "/api/v1/journal?limit=1000").await?;
+    pub(crate) async fn journal(
+        &self,
+        terminal: &Terminal,
+        of: Option<&CallTold>,
+    ) -> Result<Vec<EntryTold>, Failure> {
+        let of = of.map_or(String::new(), |call| format!("&call={}", encoded(&call.call)));
+        let path = format!("/api/v1/journal?limit=1000{of}");
+        let journal: Value = self.read(terminal, &path).await?;
         let entries = journal.get("entries").and_then(Value::as_array).into_iter().flatten();
         Ok(entries.filter_map(|entry| EntryTold::deserialize(entry).ok()).collect())
     }
@@ -236,7 +243,7 @@ impl Api {
     /// # Errors
     /// When there is no gateway.
     pub(crate) async fn newest_entry(&self, terminal: &Terminal) -> Result<u64, Failure> {
-        let entries = self.journal(terminal).await?;
+        let entries = self.journal(terminal, None).await?;
         Ok(entries.iter().map(|entry| entry.number).max().unwrap_or(0))
     }
 

@@ -56,7 +56,7 @@ pub(crate) struct Past {
 pub(crate) async fn past(terminal: &Terminal, api: &Api, id: &str) -> Result<Past, Failure> {
     let id = &api.call_id(terminal, id).await?;
     let call = api.call(terminal, id).await?;
-    let journal = api.journal(terminal).await?;
+    let journal = api.journal(terminal, Some(&call)).await?;
     Ok(Past { call, journal })
 }
 

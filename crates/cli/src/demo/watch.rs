@@ -82,7 +82,7 @@ impl Lanes {
         elapsed_ms: u64,
     ) -> Result<(), Failure> {
         let state = api.state(terminal).await?;
-        let journal = api.journal(terminal).await?;
+        let journal = api.journal(terminal, None).await?;
         self.elapsed_ms = elapsed_ms;
         for lane in &mut self.lanes {
             let busy = in_flight(&state, self.queue, &lane.route) > 0;
