@@ -9,8 +9,9 @@ use ekiden_engine::class::{Class, Failure, Origin, Reach, Scope, Wait};
 
 use crate::answer::{Framing, Outcome, events};
 use crate::civil::Zone;
-use crate::facts::{Code, Facts, clip, leading_status};
+use crate::facts::{Code, Facts, clip};
 use crate::rules::{Rule, answered, transport};
+use crate::status::leading_status;
 use crate::wait::{self, Limits, NamedWait};
 use crate::words::{Words, find, same_code};
 use crate::{Context, Evidence, OurAbort, Peer, TransportKind, Verdict, sizes};

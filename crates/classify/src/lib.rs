@@ -23,6 +23,7 @@ mod line;
 mod prose;
 mod rules;
 mod sizes;
+mod status;
 mod wait;
 mod words;
 
