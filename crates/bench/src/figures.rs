@@ -110,6 +110,24 @@ impl Row {
         row
     }
 
+    /// The same row of a run that was kept, over all its passes; nothing if it had no such row.
+    pub(crate) fn earlier(&self, passes: &Value) -> Option<Self> {
+        let mut row = Self::new(self.key, self.title, self.unit);
+        let kept = passes.as_array()?.iter().filter_map(Value::as_array).flatten();
+        for kept in kept.filter(|kept| kept["key"] == self.key) {
+            let samples = |column: &str| {
+                kept[column].as_array().into_iter().flatten().filter_map(Value::as_f64)
+            };
+            row.nothing.extend(samples("nothing"));
+            row.nginx.extend(samples("nginx"));
+            row.ekiden.extend(samples("ekiden"));
+        }
+        // A column that is empty on one side alone would compare different things.
+        let same = row.ekiden.is_empty() == self.ekiden.is_empty()
+            && row.nginx.is_empty() == self.nginx.is_empty();
+        same.then_some(row)
+    }
+
     pub(crate) fn json(&self) -> Value {
         json!({
             "key": self.key,

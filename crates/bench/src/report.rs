@@ -130,6 +130,33 @@ impl Results {
         })
     }
 
+    /// Whether a run that was kept as `results.json` agrees with this one; nothing if it ran on
+    /// another machine.
+    pub(crate) fn against(&self, earlier: &Value) -> Option<String> {
+        let (here, there) = (self.machine.json(), &earlier["machine"]);
+        if ["processor", "cores", "kernel"].iter().any(|key| here[*key] != there[*key]) {
+            return None;
+        }
+        let rows = self.rows();
+        let passes = &earlier["passes"];
+        let pairs: Vec<_> =
+            rows.iter().filter_map(|(row, _)| Some((row, row.earlier(passes)?))).collect();
+        let off: Vec<&str> = pairs
+            .iter()
+            .filter(|(row, earlier)| row.apart(earlier) > AGREEMENT)
+            .map(|(row, _)| row.title)
+            .collect();
+        match (pairs.len(), off.is_empty()) {
+            (0, _) => None,
+            (_, true) => Some("The run before agrees within 10 % in every line.".to_owned()),
+            (all, false) => Some(format!(
+                "The run before does not agree within 10 % in {} of {all} lines: {}.",
+                off.len(),
+                off.join("; ")
+            )),
+        }
+    }
+
     /// The results as Markdown, which reads well on a terminal too.
     pub(crate) fn markdown(&self) -> String {
         let mut lines = vec![
@@ -272,6 +299,18 @@ fn placed(page: &str, results: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn machine() -> Machine {
+        Machine {
+            processor: "P".to_owned(),
+            cores: 2,
+            kernel: "6".to_owned(),
+            nginx: "nginx 1".to_owned(),
+            ekiden: "ekiden 0".to_owned(),
+            load: ["0 0 0".to_owned(), "1 1 1".to_owned()],
+            others: 0.031,
+        }
+    }
+
     #[test]
     fn results_take_the_place_of_earlier_ones_alone() {
         let page = format!("# Page\n\n{BEGIN}\nold\n{END}\n\n## Limits\n");
@@ -279,6 +318,22 @@ mod tests {
         assert_eq!(once, format!("# Page\n\n{BEGIN}\n\nnew\n\n{END}\n\n## Limits\n"));
         assert_eq!(placed(&once, "new\n").unwrap(), once);
         assert_eq!(placed("# Page\n", "new\n"), None);
+    }
+
+    #[test]
+    fn an_earlier_run_is_compared_on_the_same_machine_alone() {
+        let mut row = Row::new("cpu", "CPU per request", "µs");
+        (row.nginx, row.ekiden) = (vec![10.0], vec![16.0]);
+        let passes = vec![vec![row.clone()], vec![row]];
+        let mut results = Results { machine: machine(), passes, counts: Vec::new() };
+        let earlier = results.json();
+        assert!(results.against(&earlier).unwrap().contains("agrees within 10 % in every line"));
+        for pass in &mut results.passes {
+            pass[0].ekiden = vec![20.0];
+        }
+        assert!(results.against(&earlier).unwrap().contains("1 of 1 lines: CPU per request"));
+        results.machine.cores = 64;
+        assert_eq!(results.against(&earlier), None);
     }
 
     #[test]
@@ -293,20 +348,14 @@ mod tests {
 
     #[test]
     fn a_pass_that_does_not_agree_is_named() {
-        let machine = Machine {
-            processor: "P".to_owned(),
-            cores: 2,
-            kernel: "6".to_owned(),
-            nginx: "nginx 1".to_owned(),
-            ekiden: "ekiden 0".to_owned(),
-            load: ["0 0 0".to_owned(), "1 1 1".to_owned()],
-            others: 0.031,
-        };
         let mut row = Row::new("cpu", "CPU per request", "µs").aims(Target::TimesNginx(1.7));
         (row.nginx, row.ekiden) = (vec![10.0], vec![16.0]);
         let mut other = row.clone();
-        let mut results =
-            Results { machine, passes: vec![vec![row.clone()], vec![row]], counts: Vec::new() };
+        let mut results = Results {
+            machine: machine(),
+            passes: vec![vec![row.clone()], vec![row]],
+            counts: Vec::new(),
+        };
         assert!(results.markdown().contains("agree within 10 % in every line"));
         assert!(results.markdown().contains("other programs used 3 %"));
         other.ekiden = vec![20.0];
