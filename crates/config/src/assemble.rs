@@ -18,11 +18,11 @@ use crate::load::{self, KeyFile};
 use crate::lookup;
 use crate::mask;
 use crate::policy::{self, PolicySettings, Preset};
-use crate::problem::nearest;
+use crate::problem::{Draft, Severity, nearest};
 use crate::read::{Fields, Reader, Unset, in_order, joined};
 use crate::settings::{
-    Alias, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Profile, Provider,
-    Queue, SessionField, UnknownModel,
+    Alias, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin, Profile,
+    Provider, Queue, SessionField, UnknownModel,
 };
 use crate::url::BaseUrl;
 
@@ -226,7 +226,7 @@ fn provider(
     let name = id.get_ref().to_string();
     let base_url = fields.text("base_url").and_then(|text| BaseUrl::parse(text).ok());
     let dialect = fields.text("dialect").and_then(Dialect::from_name);
-    let credential = credential(reader, fields);
+    let credential = credential(reader, fields, &name);
     let headers = match fields.value("headers") {
         Some(crate::value::Value::Pairs(pairs)) => pairs
             .iter()
@@ -320,7 +320,33 @@ pub(crate) fn points_at(url: &BaseUrl, listen: SocketAddr) -> bool {
     url.is_loopback() && url.port() == listen.port()
 }
 
-fn credential(reader: &mut Reader<'_>, fields: &Fields) -> (Credential, Option<SecretString>) {
+/// G7: a key comes from a variable, else from a file, else from those that are stored.
+fn credential(
+    reader: &mut Reader<'_>,
+    fields: &Fields,
+    id: &str,
+) -> (Credential, Option<SecretString>) {
+    let told = reader.problems.len();
+    let written = written_credential(reader, fields);
+    if written.1.is_some() {
+        return written;
+    }
+    let Some(key) = reader.env.stored_key(id) else {
+        return written;
+    };
+    // That a variable is not set is no trouble then.
+    let warning = |draft: &Draft| draft.severity == Severity::Warning;
+    if reader.problems[told..].iter().all(warning) {
+        reader.problems.truncate(told);
+    }
+    reader.origins.insert(joined(fields.path(), "api_key"), Origin::Stored);
+    (Credential::Stored, Some(key))
+}
+
+fn written_credential(
+    reader: &mut Reader<'_>,
+    fields: &Fields,
+) -> (Credential, Option<SecretString>) {
     let ways = ["api_key_env", "api_key_file", "api_key"];
     let set: Vec<(&str, Range<usize>)> =
         ways.into_iter().filter_map(|way| Some((way, fields.span(way)?))).collect();
@@ -502,12 +528,16 @@ fn direct(reader: &mut Reader<'_>, root: &DeTable<'_>, defaults: &Defaults) -> D
     }
 }
 
+pub(crate) fn is_id(text: &str) -> bool {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    let begins = text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+    plain && begins && text.len() <= 64
+}
+
 /// Ids stand in URLs, model names and reports.
 fn check_id(reader: &mut Reader<'_>, id: &Spanned<std::borrow::Cow<'_, str>>, what: &str) {
     let text = id.get_ref();
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-    let begins = text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
-    if plain && begins && text.len() <= 64 {
+    if is_id(text) {
         return;
     }
     reader.error(

@@ -141,16 +141,23 @@ pub(crate) fn fill(reader: &mut Reader<'_>, config: &mut Config) {
     queue.policy = config.default_policy.clone();
     queue.clocks = config.default_clocks;
     for known in &WELL_KNOWN {
-        let Some(key) = reader.env.var(known.key_variable) else {
+        let variable = reader.env.var(known.key_variable).map(|key| {
+            let variable = known.key_variable.to_owned();
+            (SecretString::from(key), Credential::Env(variable.clone()), Origin::Env { variable })
+        });
+        let stored = || {
+            let key = reader.env.stored_key(known.id)?;
+            Some((key, Credential::Stored, Origin::Stored))
+        };
+        let Some((key, credential, origin)) = variable.or_else(stored) else {
             continue;
         };
         let Some(base_url) = address(reader, known, config) else {
             continue;
         };
-        let origin = Origin::Env { variable: known.key_variable.to_owned() };
         reader.origins.insert(format!("providers.{}", known.id), origin.clone());
         reader.origins.insert(format!("queues.{DEFAULT_QUEUE}"), origin);
-        let provider = provider(known, base_url, key);
+        let provider = Provider { credential, key: Some(key), ..provider(known, base_url) };
         queue.candidates.push(candidate(
             &provider,
             known.model,
@@ -228,12 +235,10 @@ fn address(reader: &mut Reader<'_>, known: &WellKnown, config: &Config) -> Optio
     own()
 }
 
-fn provider(known: &WellKnown, base_url: BaseUrl, key: String) -> Provider {
+fn provider(known: &WellKnown, base_url: BaseUrl) -> Provider {
     Provider {
         id: known.id.to_owned(),
         name: known.name.to_owned(),
-        credential: Credential::Env(known.key_variable.to_owned()),
-        key: Some(SecretString::from(key)),
         models: vec![known.model.to_owned()],
         ..bare(base_url, known.dialect)
     }

@@ -1,11 +1,18 @@
-//! The environment. Refuses to list it: variables are asked for by name, here and nowhere else.
+//! The surroundings of a configuration: variables and stored keys. Refuses to list it: variables are asked for by name, here and nowhere else.
 
 use std::collections::BTreeMap;
+
+use secrecy::SecretString;
 
 /// Where variables are read.
 pub trait Env {
     /// The variable, if it is set and not empty. One that is not Unicode counts as not set.
     fn var(&self, name: &str) -> Option<String>;
+
+    /// The key that Ekiden was given to keep for a provider (G7): see [`crate::WithKeys`].
+    fn stored_key(&self, _provider: &str) -> Option<SecretString> {
+        None
+    }
 }
 
 /// The environment of this process.

@@ -29,6 +29,7 @@ mod candidates;
 mod check;
 mod clocks;
 mod discover;
+pub mod edit;
 mod env;
 pub mod keys;
 mod load;
@@ -39,9 +40,11 @@ mod policy;
 mod problem;
 mod read;
 pub mod reference;
+mod replace;
 pub mod report;
 mod settings;
 mod show;
+mod stored;
 mod url;
 mod value;
 
@@ -52,10 +55,12 @@ pub use load::{CONFIG_VARIABLE, LoadError, Loaded};
 pub use lookup::{Lookup, PICKER_PREFIX, Via, matches};
 pub use policy::{CommitOn, Continuing, OnOverflow, PolicySettings, Preset};
 pub use problem::{Place, Problem, Problems, Severity};
+pub use replace::{ReplaceError, replace_private};
 pub use settings::{
     Alias, Candidate, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin,
     Profile, Provider, Queue, SessionField, UnknownModel,
 };
 pub use show::Setting;
+pub use stored::{KEYS_FILE, KeysError, StoredKeys, WithKeys};
 pub use url::{BaseUrl, UrlError, guarded_address};
 pub use value::{UnitError, Value, parse_size_bytes, parse_span_ms, show_size_bytes, show_span_ms};

@@ -11,9 +11,10 @@ use crate::assemble;
 use crate::env::Env;
 use crate::mask::{self, Kept};
 use crate::paths::{self, Platform};
-use crate::problem::{Draft, Problems, Severity};
+use crate::problem::{Draft, Problem, Problems, Severity};
 use crate::read::Reader;
 use crate::settings::Config;
+use crate::stored::{StoredKeys, WithKeys};
 
 /// The variable that names the configuration file.
 pub const CONFIG_VARIABLE: &str = "EKIDEN_CONFIG";
@@ -87,10 +88,53 @@ impl Config {
             return Err(unreadable(io::Error::other("it is larger than 4 MiB")));
         }
         let bytes = std::fs::read(path).map_err(unreadable)?;
+        Self::of_bytes(path, &bytes, env).map_err(LoadError::Invalid)
+    }
+
+    /// Reads the bytes of a file; `path` is where they stand, for places and relative paths.
+    ///
+    /// # Errors
+    ///
+    /// All problems of the text, warnings among them.
+    pub fn of_bytes(path: &Path, bytes: &[u8], env: &dyn Env) -> Result<Loaded, Problems> {
         let file = path.display().to_string();
-        let text = decoded(&bytes, &file).map_err(LoadError::Invalid)?;
-        let loaded = parse(text, &file, path.parent(), env).map_err(LoadError::Invalid)?;
+        let text = decoded(bytes, &file)?;
+        let loaded = parse(text, &file, path.parent(), env)?;
         Ok(Loaded { path: Some(path.to_owned()), ..loaded })
+    }
+
+    /// As [`Config::find`], with the keys that are stored in the state folder (G7).
+    ///
+    /// # Errors
+    ///
+    /// When a file that was named is not there, or a file cannot be read or used.
+    pub fn open(named: Option<&Path>, env: &dyn Env) -> Result<Loaded, LoadError> {
+        let loaded = Self::find(named, env)?;
+        let stored = match loaded.config.state_folder(env) {
+            Some(folder) => StoredKeys::open(&folder),
+            None => Ok(StoredKeys::default()),
+        };
+        match stored {
+            Ok(keys) if keys.is_empty() => Ok(loaded),
+            Ok(keys) => Self::find(named, &WithKeys { env, keys: &keys }),
+            Err(error) => {
+                let mut loaded = loaded;
+                loaded.warnings.list.push(Problem {
+                    severity: Severity::Warning,
+                    place: None,
+                    message: format!("no stored key is used: {error}"),
+                    hint: Some("mend that file, then store the keys again".to_owned()),
+                });
+                Ok(loaded)
+            }
+        }
+    }
+
+    /// Where state is kept: as it was set, else the user's own folder. `None` when there is no home
+    /// folder.
+    #[must_use]
+    pub fn state_folder(&self, env: &dyn Env) -> Option<PathBuf> {
+        self.state_dir.clone().or_else(|| paths::state_dir(env, Platform::here()))
     }
 
     /// Finds the file: `named` (from `--config`), [`CONFIG_VARIABLE`], the user's own folder; where
@@ -117,7 +161,12 @@ impl Config {
     }
 }
 
-fn parse(text: &str, file: &str, folder: Option<&Path>, env: &dyn Env) -> Result<Loaded, Problems> {
+pub(crate) fn parse(
+    text: &str,
+    file: &str,
+    folder: Option<&Path>,
+    env: &dyn Env,
+) -> Result<Loaded, Problems> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (root, syntax) = DeTable::parse_recoverable(text);
     if !syntax.is_empty() {
@@ -147,7 +196,7 @@ fn syntax_problem(error: &toml::de::Error) -> Draft {
     }
 }
 
-fn decoded<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str, Problems> {
+pub(crate) fn decoded<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str, Problems> {
     let error = match std::str::from_utf8(bytes) {
         Ok(text) => return Ok(text),
         Err(error) => error,

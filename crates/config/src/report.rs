@@ -51,6 +51,7 @@ pub fn listing(config: &Config) -> String {
             Origin::Default => "default".to_owned(),
             Origin::File { line } => format!("line {line}"),
             Origin::Env { variable } => variable,
+            Origin::Stored => "stored".to_owned(),
         };
         out.push_str(&format!("{} = {value}  # {origin}\n", setting.path));
     }

@@ -180,6 +180,8 @@ pub enum Credential {
     File(PathBuf),
     /// The configuration file itself.
     Inline,
+    /// The keys that Ekiden was given to keep: see [`crate::StoredKeys`].
+    Stored,
 }
 
 /// A queue, offered to clients as a model.
@@ -253,6 +255,8 @@ pub enum Origin {
         /// Its name.
         variable: String,
     },
+    /// A key that was given to Ekiden to keep.
+    Stored,
 }
 
 impl Config {

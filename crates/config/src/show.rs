@@ -127,7 +127,7 @@ impl Sheet<'_> {
             Credential::None => None,
             Credential::Env(variable) => Some(("api_key_env", variable.clone())),
             Credential::File(path) => Some(("api_key_file", path.display().to_string())),
-            Credential::Inline => Some(("api_key", MASK.to_owned())),
+            Credential::Inline | Credential::Stored => Some(("api_key", MASK.to_owned())),
         };
         if let Some((name, value)) = credential {
             self.put(&path, name, Some(Value::Text(value)));

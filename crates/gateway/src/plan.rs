@@ -262,7 +262,8 @@ impl CandidateRuntime {
                 }
                 ekiden_config::Credential::None
                 | ekiden_config::Credential::File(_)
-                | ekiden_config::Credential::Inline => "no key".to_owned(),
+                | ekiden_config::Credential::Inline
+                | ekiden_config::Credential::Stored => "no key".to_owned(),
             });
         }
         None

@@ -5,7 +5,7 @@ use ekiden_config::keys::{Group, Key, Kind, SECTIONS, keys_of};
 use ekiden_config::{Origin, Value, show_size_bytes, show_span_ms};
 
 /// A whole file in which one key stands in one section with a value, and the key's path.
-fn file_with(section: &str, key: &Key, value: &str) -> (String, String) {
+pub(crate) fn file_with(section: &str, key: &Key, value: &str) -> (String, String) {
     let line = format!("{} = {value}", key.name);
     let name = key.name;
     match section {
@@ -37,7 +37,7 @@ fn file_with(section: &str, key: &Key, value: &str) -> (String, String) {
 }
 
 /// A value that is not the default, and how it is shown.
-fn other_value(section: &str, key: &Key) -> String {
+pub(crate) fn other_value(section: &str, key: &Key) -> String {
     let default = match (section, key.name) {
         ("direct", "policy") => "\"none\"".to_owned(),
         ("direct", "enabled") => "false".to_owned(),

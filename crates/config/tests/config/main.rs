@@ -9,6 +9,7 @@
 )]
 
 mod common;
+mod editing;
 mod environment;
 mod every_key_of_the_table_is_read;
 mod files;
