@@ -141,7 +141,7 @@ impl Engine {
     }
 
     /// What a call sees. It changes nothing but what time itself has changed.
-    fn view(&mut self, now: Now, call: &Call, arrival: u64) -> View {
+    pub(crate) fn view(&mut self, now: Now, call: &Call, arrival: u64) -> View {
         let spec = &call.spec;
         self.expire(now, spec.session);
         for candidate in &spec.queue.candidates {

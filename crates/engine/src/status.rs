@@ -1,7 +1,9 @@
-//! What people may look at: the third part of [`Engine`]. Reading changes nothing.
+//! What people may look at: the third part of [`Engine`]. Reading changes nothing but what time
+//! itself has changed.
 
 use alloc::vec::Vec;
 
+use crate::call::{Call, Decision};
 use crate::engine::Engine;
 use crate::fact::Quarantine;
 use crate::ids::{QueueId, RouteId, SessionId};
@@ -111,5 +113,18 @@ impl Engine {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiters.len()
+    }
+
+    /// What a call that has just arrived would be decided now. Nothing is taken: the call must be
+    /// thrown away, and its trace says why.
+    pub fn preview(&mut self, now: Now, call: &mut Call) -> Decision {
+        let session = call.spec().session;
+        let known = self.sessions.contains_key(&session);
+        self.sessions.entry(session).or_default();
+        let view = self.view(now, call, u64::MAX);
+        if !known {
+            self.sessions.remove(&session);
+        }
+        call.decide(now, &view)
     }
 }

@@ -10,18 +10,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ekiden_config::Config;
 use ekiden_engine::{
-    Call, CallId, Engine, Fact, Grant, Notice, Now, Release, RouteId, SessionId, Speed, Tally,
-    Verdict,
+    Call, CallId, Engine, Fact, Grant, Holder, Notice, Now, Release, RouteId, SessionId, Speed,
+    Tally, Verdict,
 };
 use ekiden_store::{AttemptRow, Entry, Place, Record, Store, What};
 use tokio::sync::Notify;
 
 use crate::calls::{Calls, Open, Past};
+use crate::changes::{Change, Changes, Opened};
 use crate::clock::Clock;
 use crate::issuers::Issuers;
 use crate::names::Names;
 use crate::plan::{Plan, QueueRuntime};
 use crate::tasks::Tasks;
+use crate::tokens::ClientTokens;
 use crate::upstream::{Dial, Proxies, Upstream};
 
 /// What the gateway runs on; tests replace parts.
@@ -35,6 +37,8 @@ pub struct CoreOptions {
     pub proxies: Proxies,
     /// Where records go; `None`: memory.
     pub store: Option<Arc<dyn Store>>,
+    /// Who may call and look from other machines (G9); `None`: nobody, and none is kept.
+    pub tokens: Option<Arc<ClientTokens>>,
     /// The source of jitter and of ids; `None`: a new one each time.
     pub seed: Option<u64>,
     /// Starts and counts tasks.
@@ -60,6 +64,8 @@ pub struct Core {
     plan: RwLock<Arc<Plan>>,
     waiting: Mutex<HashMap<CallId, Arc<Notify>>>,
     pub(crate) calls: Calls,
+    pub(crate) changes: Changes,
+    pub(crate) tokens: Arc<ClientTokens>,
     instance: String,
     seed: u64,
     next_call: AtomicU64,
@@ -109,6 +115,13 @@ pub(crate) trait Witness {
     fn last_class(&self) -> Option<ekiden_engine::Class>;
 }
 
+/// What became of a seat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Held {
+    Taken,
+    GivenBack,
+}
+
 /// An attempt's end as the engine tells it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
@@ -148,6 +161,8 @@ impl Core {
             plan: RwLock::new(Arc::new(plan)),
             waiting: Mutex::default(),
             calls: Calls::default(),
+            changes: Changes::default(),
+            tokens: options.tokens.unwrap_or_default(),
             instance,
             seed,
             next_call: AtomicU64::new(0),
@@ -183,9 +198,10 @@ impl Core {
                 self.with_engine(None, |engine, now| engine.leave_queue(now, id, route));
             }
             if kept.is_none() {
-                self.store.write(vec![Record::QueueDeleted { queue: Arc::clone(&queue.id) }]);
+                self.write(vec![Record::QueueDeleted { queue: Arc::clone(&queue.id) }]);
             }
         }
+        self.changes.push([Change::Settings]);
     }
 
     /// The queue that a name outside the queues stands for: `provider/model`. `None`: no such
@@ -282,10 +298,12 @@ impl Core {
     /// Writes a journal entry (R32).
     pub fn note(&self, call: Option<Arc<str>>, what: What) {
         let entry = self.entry(self.clock.now(), call, what);
-        self.store.write(vec![entry]);
+        self.write(vec![entry]);
     }
 
+    /// Keeps records and shows them to those who look on.
     pub(crate) fn write(&self, records: Vec<Record>) {
+        self.changes.kept(&records);
         self.store.write(records);
     }
 
@@ -304,6 +322,13 @@ impl Core {
     /// A call begins; wakes for it go to `woken`.
     pub(crate) fn open_call(&self, open: Open, woken: Arc<Notify>) {
         self.waiting().insert(open.id, woken);
+        self.changes.push([Change::Opened(Arc::new(Opened {
+            call: Arc::clone(&open.call),
+            session: Arc::clone(&open.session),
+            agent: open.agent.clone(),
+            queue: Arc::clone(&open.queue.id),
+            began_ms: open.began.wall_ms,
+        }))]);
         self.calls.open(open);
     }
 
@@ -320,6 +345,12 @@ impl Core {
     /// Answers [`ekiden_engine::Output::Settle`].
     pub(crate) fn settle(&self, call: &mut Call, witness: &dyn Witness) {
         self.with_engine(Some(witness), |engine, now| engine.settle(now, call));
+    }
+
+    /// What would be decided for a call that has just arrived. It takes nothing and changes nothing
+    /// but what time itself has changed.
+    pub(crate) fn preview(&self, call: &mut Call) -> ekiden_engine::Decision {
+        self.with_engine(None, |engine, now| engine.preview(now, call))
     }
 
     fn with_engine<R>(
@@ -382,7 +413,7 @@ impl Core {
             records.push(Record::Tallied { route, day, tally });
         }
         if !records.is_empty() {
-            self.store.write(records);
+            self.write(records);
         }
     }
 
@@ -458,9 +489,22 @@ impl Core {
                 records.push(Record::Turned { day });
                 (None, What::Turned { day })
             }
-            Fact::Seated { .. } | Fact::Unseated { .. } | Fact::Called { .. } => return,
+            Fact::Seated { route, holder } => return self.seat(route, holder, Held::Taken),
+            Fact::Unseated { route, holder, .. } => {
+                return self.seat(route, holder, Held::GivenBack);
+            }
+            Fact::Called { .. } => return,
         };
         records.push(self.entry(now, call.map(|id| self.call_name(id)), what));
+    }
+
+    fn seat(&self, route: RouteId, holder: Holder, held: Held) {
+        let holder = match holder {
+            Holder::Session(session) => self.names.session_name(session),
+            Holder::Call(call) => self.call_name(call),
+        };
+        let route = self.names.route_name(route);
+        self.changes.push([Change::Seat { route, holder, held: held == Held::Taken }]);
     }
 
     fn recall(&self) {

@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use ekiden_engine::trace::Record;
 use ekiden_engine::{
-    AttemptInput, Clock, Decision, Finish, Input, LastWord, Mode, Reason, Terminal, WaitFor, Why,
+    AttemptInput, Clock, Decision, Finish, Input, LastWord, Mode, Now, Reason, Terminal, WaitFor,
+    Why,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::calls::Past;
+use crate::plan::QueueRuntime;
 
 /// One step of a call.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Step {
     /// Milliseconds after the call came.
     pub at_ms: u64,
@@ -23,8 +26,9 @@ pub struct Step {
 }
 
 /// What happened.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "snake_case")]
+#[schemars(rename = "StepWhat")]
 pub enum What {
     /// A candidate was passed over.
     PassedOver {
@@ -116,24 +120,28 @@ pub enum What {
 /// The steps of a call, in order. What led nowhere is left out.
 #[must_use]
 pub fn explain(past: &Past) -> Vec<Step> {
+    steps(&past.open.queue, past.open.began, &past.trace.records)
+}
+
+/// The steps that a trace of a call on that queue tells.
+pub(crate) fn steps(queue: &QueueRuntime, began: Now, records: &[Record]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut last_passed = Vec::new();
-    let began_ms = past.open.began.mono_ms;
-    for record in &past.trace.records {
+    for record in records {
         match record {
             Record::Admitted { now, passed, decision, .. } => {
-                let at_ms = now.mono_ms.saturating_sub(began_ms);
+                let at_ms = now.mono_ms.saturating_sub(began.mono_ms);
                 // A call that asks again and finds the same says so once.
                 let skipped = passed.iter().filter(|skip| !last_passed.contains(*skip));
                 steps.extend(skipped.map(|skip| Step {
                     at_ms,
-                    what: passed_over(route(past, skip.candidate), skip.reason),
+                    what: passed_over(route(queue, skip.candidate), skip.reason),
                 }));
                 last_passed.clone_from(passed);
-                steps.push(Step { at_ms, what: decided(past, *decision) });
+                steps.push(Step { at_ms, what: decided(queue, *decision) });
             }
             Record::Fed { now, input } => {
-                let at_ms = now.mono_ms.saturating_sub(began_ms);
+                let at_ms = now.mono_ms.saturating_sub(began.mono_ms);
                 steps.extend(fed(*input).map(|what| Step { at_ms, what }));
             }
         }
@@ -141,8 +149,9 @@ pub fn explain(past: &Past) -> Vec<Step> {
     steps
 }
 
-fn route(past: &Past, candidate: u32) -> Arc<str> {
-    let found = past.open.queue.candidates.get(candidate as usize);
+/// The name of a candidate's route.
+pub(crate) fn route(queue: &QueueRuntime, candidate: u32) -> Arc<str> {
+    let found = queue.candidates.get(candidate as usize);
     found.map_or_else(|| "?".into(), |candidate| Arc::clone(&candidate.route))
 }
 
@@ -162,10 +171,10 @@ fn passed_over(route: Arc<str>, reason: Reason) -> What {
     What::PassedOver { route, reason, class, ms }
 }
 
-fn decided(past: &Past, decision: Decision) -> What {
+fn decided(queue: &QueueRuntime, decision: Decision) -> What {
     match decision {
         Decision::Go(start) => What::Began {
-            route: route(past, start.candidate),
+            route: route(queue, start.candidate),
             attempt: start.attempt.0,
             mode: match start.mode {
                 Mode::Normal => "normal",
@@ -176,10 +185,10 @@ fn decided(past: &Past, decision: Decision) -> What {
             continues: start.continues,
             mended: start.repair,
         },
-        Decision::Lease { candidate } => What::AskedForSeat { route: route(past, candidate) },
+        Decision::Lease { candidate } => What::AskedForSeat { route: route(queue, candidate) },
         Decision::Pause { ms, why } => What::Paused { ms, why: why_name(why) },
         Decision::Wait { ms, why } => What::Waited { ms, why: wait_name(why) },
-        Decision::Judge { candidate, .. } => What::Judged { route: route(past, candidate) },
+        Decision::Judge { candidate, .. } => What::Judged { route: route(queue, candidate) },
         Decision::Exhausted(word) => What::Exhausted { told: word_name(word) },
     }
 }

@@ -40,19 +40,19 @@ use crate::body::Body;
 use crate::core::Core;
 use crate::inbound::{CallPermit, Inbound, ToldBy};
 use crate::plan::{Plan, QueueRuntime};
+use crate::tokens::{Shown, Token};
 
 use about::Taking;
-use guard::{Access, Refusal};
+use guard::{Access, Asks, Refusal};
 use intake::IntakeError;
-use limits::Bound;
 use reply::{refused, refused_as, retry_after};
 use route::{Endpoint, Miss};
-
 use session::Sessions;
 
+pub use admin::openapi::text as openapi;
 pub use bind::StartError;
 pub(crate) use bind::bind;
-pub(crate) use limits::{HeldBytes, OpenCall};
+pub(crate) use limits::{Bound, HeldBytes, OpenCall};
 pub(crate) use serve::{Connections, Stage, reached};
 pub use signal::stop_signal;
 
@@ -73,6 +73,8 @@ pub(crate) struct Front {
     sessions: Sessions,
     calls: Arc<Bound>,
     held: Arc<Bound>,
+    /// Who looks on at what changes.
+    readers: Arc<Bound>,
     stage: watch::Receiver<Stage>,
 }
 
@@ -86,6 +88,7 @@ impl Front {
             sessions: Sessions::new(limits.sessions_max as usize),
             calls: Bound::new(u64::from(limits.calls_max)),
             held: Bound::new(limits.held_max_bytes),
+            readers: Bound::new(admin::READERS_MAX),
             stage,
             core,
             listen,
@@ -117,14 +120,23 @@ impl Front {
             Ok(_) | Err(_) => route::guess(path, &parts.headers),
         };
         let origins = &config.allowed_origins;
-        let access = guard::check(&parts, self.listen, origins, self.core.instance());
+        let shown = guard::shown(&parts.headers, &self.core.tokens);
+        let access = guard::check(&parts, self.listen, origins, self.core.instance(), &shown);
         let answer = match &access {
             Err(refusal) => return barred(dialect, refusal),
             Ok(Access::Preflight(_)) => no_content(),
-            Ok(Access::Plain | Access::Allowed(_)) => match endpoint {
-                Ok(endpoint) => self.answer(&plan, endpoint, parts, body).await,
-                Err(miss) => missed(dialect, miss, &parts),
-            },
+            Ok(Access::Plain | Access::Allowed(_)) => {
+                match guard::admit(asks(&endpoint), &shown, parts.uri.query(), self.listen) {
+                    Err(refusal) => barred(dialect, &refusal),
+                    Ok(()) => match endpoint {
+                        Ok(endpoint) => {
+                            let token = known(&shown);
+                            self.answer(&plan, endpoint, token, parts, body).await
+                        }
+                        Err(miss) => missed(dialect, miss, &parts),
+                    },
+                }
+            }
         };
         match access {
             Ok(Access::Allowed(origin) | Access::Preflight(origin)) => shared_with(&origin, answer),
@@ -136,6 +148,7 @@ impl Front {
         self: &Arc<Self>,
         plan: &Arc<Plan>,
         endpoint: Endpoint,
+        token: Option<&Arc<Token>>,
         parts: Parts,
         body: B,
     ) -> Response<Body>
@@ -145,22 +158,26 @@ impl Front {
         let config = plan.config();
         match endpoint {
             Endpoint::Call(Dialect::OpenAiResponses) => responses_later(),
-            Endpoint::Call(dialect) => match self.take_in(plan, dialect, parts, body).await {
-                Ok(inbound) => self.relay(inbound).await,
-                Err(refusal) => *refusal,
-            },
-            Endpoint::CountTokens => self.count_tokens(plan, parts, body).await,
+            Endpoint::Call(dialect) => {
+                match self.take_in(plan, dialect, token, parts, body).await {
+                    Ok(inbound) => self.relay(inbound).await,
+                    Err(refusal) => *refusal,
+                }
+            }
+            Endpoint::CountTokens => self.count_tokens(plan, token, parts, body).await,
             Endpoint::Socket => no_socket(),
-            Endpoint::Models => models::list(config, self.started_s),
+            Endpoint::Models => models::list(config, token, self.started_s),
             Endpoint::Model(id) => {
                 let deleted = self.stored(|store| store.deleted_queues()).await;
-                models::one(config, &deleted, &id, self.started_s, &parts.headers)
+                models::one(config, &deleted, token, &id, self.started_s, &parts.headers)
             }
             Endpoint::About => about::about(config, &parts.headers),
             Endpoint::Alive => about::alive(),
             Endpoint::Ready => about::ready(config, self.taking()),
-            Endpoint::Api(api) => {
-                self.admin(plan, api, parts.uri.query(), &parts.headers, body).await
+            Endpoint::Api(operation, names) => {
+                let (query, headers) = (parts.uri.query(), &parts.headers);
+                let question = admin::Question { operation, names, query, headers };
+                self.admin(plan, question, body).await
             }
         }
     }
@@ -192,6 +209,7 @@ impl Front {
         &self,
         plan: &Arc<Plan>,
         dialect: Dialect,
+        token: Option<&Arc<Token>>,
         parts: Parts,
         body: B,
     ) -> Result<Inbound, Box<Response<Body>>>
@@ -203,11 +221,13 @@ impl Front {
         }
         let config = plan.config();
         let call = self.open_call(dialect, config)?;
+        let of_token = token.map(|token| open_for(token, dialect)).transpose()?;
         let refuse = |error: IntakeError| Box::new(error.into_response(dialect));
         let (request, held) =
             self.read(dialect, config, &parts.headers, body).await.map_err(refuse)?;
         let facts = request.facts();
         let queue = self.look_up(plan, dialect, &facts.model).await?;
+        may_call(token, &queue.id, dialect)?;
         let identity =
             self.sessions.identify(&parts.headers, facts, &queue.id, &config.session_fields);
         Ok(Inbound {
@@ -220,7 +240,7 @@ impl Front {
             query: parts.uri.query().map(str::to_owned),
             headers: parts.headers,
             request: Arc::new(request),
-            permit: CallPermit { call: Some(call), held: Some(held) },
+            permit: CallPermit { call: Some(call), held: Some(held), token: of_token },
         })
     }
 
@@ -308,12 +328,63 @@ impl Front {
     }
 }
 
+/// What is asked for, as far as tokens go.
+const fn asks(endpoint: &Result<Endpoint, Miss>) -> Asks {
+    match endpoint {
+        Ok(Endpoint::Alive | Endpoint::Ready) => Asks::Health,
+        Ok(Endpoint::Api(..)) => Asks::Admin,
+        Ok(
+            Endpoint::Call(_)
+            | Endpoint::Socket
+            | Endpoint::CountTokens
+            | Endpoint::Models
+            | Endpoint::Model(_)
+            | Endpoint::About,
+        )
+        | Err(_) => Asks::Calls,
+    }
+}
+
+const fn known(shown: &Shown) -> Option<&Arc<Token>> {
+    match shown {
+        Shown::Known(token) => Some(token),
+        Shown::Nothing | Shown::Unknown => None,
+    }
+}
+
+/// The call's place among the open calls of its token.
+fn open_for(token: &Token, dialect: Dialect) -> Result<OpenCall, Box<Response<Body>>> {
+    OpenCall::of(&token.calls, 1).ok_or_else(|| {
+        let most = token.calls.most();
+        let message = format!("This token has {most} open calls, all that it may have at once.");
+        Box::new(retry_after(refused(dialect, Fault::RateLimited, &message), 1))
+    })
+}
+
+/// A token that is tied to queues calls no other model.
+fn may_call(
+    token: Option<&Arc<Token>>,
+    queue: &str,
+    dialect: Dialect,
+) -> Result<(), Box<Response<Body>>> {
+    let Some(token) = token.filter(|token| !token.may_call(queue)) else { return Ok(()) };
+    let own = token.made_as.queues.join(", ");
+    let message = format!("This token is for other models: {own}.");
+    Err(Box::new(refused(dialect, Fault::Forbidden, &message)))
+}
+
 fn stopping(dialect: Dialect) -> Response<Body> {
     retry_after(refused(dialect, Fault::Unavailable, STOPPED), 5)
 }
 
 fn barred(dialect: Dialect, refusal: &Refusal) -> Response<Body> {
     match refusal {
+        Refusal::Unauthorized(message) => {
+            let mut response = refused(dialect, Fault::Unauthorized, message);
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+            response
+        }
         Refusal::Forbidden(message) => refused(dialect, Fault::Forbidden, message),
         Refusal::Loop => {
             let message = "This call has already been here: a provider of this gateway leads back to \
@@ -339,7 +410,9 @@ fn missed(dialect: Dialect, miss: Miss, parts: &Parts) -> Response<Body> {
             let path: String = path.chars().take(120).collect();
             let message = format!("`{path}` takes {allow}, not {method}.");
             let mut response = refused(dialect, Fault::MethodNotAllowed, &message);
-            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+            if let Ok(allow) = HeaderValue::from_str(&allow) {
+                response.headers_mut().insert(header::ALLOW, allow);
+            }
             if parts.method == Method::OPTIONS {
                 *response.status_mut() = StatusCode::NO_CONTENT;
                 *response.body_mut() = Body::empty();
@@ -381,7 +454,7 @@ fn shared_with(origin: &str, mut response: Response<Body>) -> Response<Body> {
     headers.append(header::VARY, HeaderValue::from_static("origin"));
     for (name, value) in [
         (header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED),
-        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST"),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH, DELETE"),
         // With credentials `*` would mean itself; apps send their key in a header of their own.
         (header::ACCESS_CONTROL_ALLOW_HEADERS, "*, authorization"),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),

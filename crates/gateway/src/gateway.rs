@@ -38,7 +38,9 @@ impl Gateway {
     /// # Errors
     /// When that address cannot be had; the error says who has it and what to do.
     pub async fn start(config: Arc<Config>, options: CoreOptions) -> Result<Running, StartError> {
-        let listener = bind(config.listen).await?;
+        let mut options = options;
+        let tokens = options.tokens.get_or_insert_default();
+        let listener = bind(config.listen, tokens).await?;
         let addr =
             listener.local_addr().map_err(|cause| StartError::Io { addr: config.listen, cause })?;
         let gateway = Self::new(config, options, addr);

@@ -131,7 +131,7 @@ pub enum ToldBy {
     Cut,
 }
 
-/// Bounds open calls and held bodies; both are given back when it is dropped.
+/// Bounds open calls and held bodies; all are given back when it is dropped.
 #[expect(dead_code, reason = "kept for what dropping them gives back")]
 #[derive(Debug, Default)]
 pub struct CallPermit {
@@ -139,4 +139,6 @@ pub struct CallPermit {
     pub(crate) call: Option<OpenCall>,
     /// The body's share of what may be held.
     pub(crate) held: Option<HeldBytes>,
+    /// Its place among the open calls of its token.
+    pub(crate) token: Option<OpenCall>,
 }

@@ -17,6 +17,7 @@
 
 pub mod body;
 pub mod calls;
+mod changes;
 pub mod clock;
 pub mod core;
 mod evidence;
@@ -29,10 +30,11 @@ pub mod names;
 pub mod plan;
 mod relay;
 mod tasks;
+pub mod tokens;
 mod upstream;
 
 pub use crate::core::{Core, CoreOptions};
-pub use front::{StartError, stop_signal};
+pub use front::{StartError, openapi, stop_signal};
 pub use gateway::{Gateway, Running};
 pub use tasks::Tasks;
 pub use upstream::{Dial, MemoryStream, Proxies};

@@ -1,18 +1,29 @@
-//! Our own interface, `/api/v1` (R19, R32, R33; docs/api.md has the shapes).
+//! Our own interface, `/api/v1` (R19, R32 to R34, R39; docs/api.md has the shapes).
 //!
 //! It refuses to hand out secrets, prompts and answers: none of them is in what it reads. It answers
 //! in codes and numbers; whoever shows them has the words.
 
 mod calls;
+mod dry_run;
+mod events;
 mod journal;
+mod ledger;
+pub(crate) mod openapi;
+mod operations;
+mod query;
 mod release;
+mod shape;
 mod state;
+mod test_queue;
+mod tokens;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use ekiden_dialect::Dialect;
 
@@ -21,90 +32,154 @@ use crate::front::Front;
 use crate::front::intake::{self, Raw};
 use crate::front::limits::Bound;
 use crate::front::reply::{json, plain};
-use crate::front::route::Api;
-use crate::plan::Plan;
+use crate::plan::{Plan, QueueRuntime};
 
-use release::Wish;
+pub(in crate::front) use events::READERS_MAX;
+pub(in crate::front) use operations::{Op, Operation, find};
 
-/// Lines of a list when the question names no number.
-const LIST_DEFAULT: usize = 200;
+use query::Query;
+use release::{Ended, no_such};
 
 /// A body of ours is a few names.
 const BODY_MAX_BYTES: u64 = 64 << 10;
 
-#[derive(Serialize)]
+/// A refusal.
+#[derive(Serialize, JsonSchema)]
 struct Failure<'a> {
     error: Reason<'a>,
 }
 
-#[derive(Serialize)]
+/// Why.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FailureReason")]
 struct Reason<'a> {
-    code: &'a str,
+    /// For programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    /// For people.
     message: &'a str,
 }
 
-#[derive(Serialize)]
-struct Ended<'a> {
-    ended: &'a str,
+/// A question to our own interface, as far as it was read.
+#[derive(Debug)]
+pub(super) struct Question<'a> {
+    pub(super) operation: &'static Operation,
+    /// The segments of the path that stand for names.
+    pub(super) names: Vec<String>,
+    pub(super) query: Option<&'a str>,
+    pub(super) headers: &'a HeaderMap,
 }
 
 fn failure(status: StatusCode, code: &str, message: &str) -> Response<Body> {
-    json(status, &Failure { error: Reason { code, message } })
+    json(status, &Failure { error: Reason { code: Some(code), message } })
 }
+
+type Answered = Result<Response<Body>, Box<Response<Body>>>;
 
 impl Front {
     pub(super) async fn admin<B>(
         &self,
         plan: &Arc<Plan>,
-        api: Api,
-        query: Option<&str>,
-        headers: &HeaderMap,
+        question: Question<'_>,
         body: B,
     ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
-        match api {
-            Api::State => json(StatusCode::OK, &self.state(plan).await),
-            Api::Calls => {
-                let (now, most) = (self.core.clock().now(), limit(query));
-                json(StatusCode::OK, &calls::list(self.core.calls(), now, most))
-            }
-            Api::Call(id) => match calls::find(&self.core, &id) {
-                Some(call) => json(StatusCode::OK, &call),
-                None => no_call(&id),
-            },
-            Api::Trace(id) => match self.core.calls().find(&id) {
-                Some(past) => plain(StatusCode::OK, past.trace.to_text()),
-                None => no_call(&id),
-            },
-            Api::EndSession(id) => self.end_session(&id),
-            Api::Release => match self.wish(headers, body).await {
-                Ok(wish) => self.release(&wish),
-                Err(refusal) => *refusal,
-            },
-            Api::Journal => {
-                let most = limit(query);
-                let entries = self.stored(move |store| store.journal(most)).await;
-                json(StatusCode::OK, &journal::shown(&entries))
-            }
-        }
+        self.answered(plan, question, body).await.unwrap_or_else(|refusal| *refusal)
     }
 
-    /// G4: the session is over, and its seats go back.
-    fn end_session(&self, name: &str) -> Response<Body> {
-        match self.session_named(name) {
-            Ok(session) => {
-                let key = self.core.names().session_name(session);
-                self.core.end_session(&key);
-                json(StatusCode::OK, &Ended { ended: &key })
-            }
-            Err(refusal) => *refusal,
-        }
-    }
-
-    async fn wish<B>(&self, headers: &HeaderMap, body: B) -> Result<Wish, Box<Response<Body>>>
+    async fn answered<B>(&self, plan: &Arc<Plan>, question: Question<'_>, body: B) -> Answered
     where
+        B: http_body::Body<Data = Bytes> + Send,
+    {
+        let Question { operation, names, query, headers } = question;
+        let query = Query::read(operation, query)?;
+        let name = names.into_iter().next().unwrap_or_default();
+        Ok(match operation.op {
+            Op::State => done(&self.state(plan).await),
+            Op::Sessions => done(&self.sessions(query.count("limit")).await),
+            Op::Session => {
+                let session = self.session_named(&name)?;
+                let found = self.session(session).await;
+                found.map_or_else(|| no_such("session", &name), |session| done(&session))
+            }
+            Op::EndSession => {
+                let ended = self.core.names().session_name(self.session_named(&name)?);
+                self.core.end_session(&ended);
+                done(&Ended { ended })
+            }
+            Op::Calls | Op::Call | Op::Trace => self.past(operation.op, &query, &name),
+            Op::Release => {
+                let wish = self.taken(headers, body, "bad_release", release::FORMS).await?;
+                self.release(&wish)
+            }
+            Op::Journal | Op::Ledger | Op::Attempts => self.kept(operation.op, query).await,
+            Op::DryRun => {
+                let queue = queue_of(plan, &name)?;
+                let forms = "a call such as {\"session\": KEY, \"input_tokens\": 1000}, or {}";
+                let wish = self.taken(headers, body, "bad_body", forms).await?;
+                done(&self.dry_run(queue, &wish)?)
+            }
+            Op::TestQueue => done(&self.test_queue(queue_of(plan, &name)?).await),
+            Op::Events => self.events(headers),
+            Op::Tokens => done(&self.token_list()),
+            Op::CreateToken => {
+                let forms = "{\"name\": TEXT, \"scope\": \"client\" or \"admin\"}, with `queues` \
+                    and `calls_max` if wished";
+                let wish = self.taken(headers, body, "bad_body", forms).await?;
+                self.make_token(wish).await
+            }
+            Op::RevokeToken => self.revoke_token(name).await,
+            Op::OpenApi => done(&openapi::document()),
+        })
+    }
+
+    /// What is asked of the calls that are remembered.
+    fn past(&self, op: Op, query: &Query, id: &str) -> Response<Body> {
+        let calls = self.core.calls();
+        if op == Op::Calls {
+            return done(&calls::list(calls, self.core.clock().now(), query.count("limit")));
+        }
+        let found = if op == Op::Trace {
+            calls.find(id).map(|past| plain(StatusCode::OK, past.trace.to_text()))
+        } else {
+            calls::find(&self.core, id).map(|call| done(&call))
+        };
+        found.unwrap_or_else(|| no_call(id))
+    }
+
+    /// What is asked of the store.
+    async fn kept(&self, op: Op, query: Query) -> Response<Body> {
+        if op == Op::Ledger {
+            let (filter, most) = ledger::filter(&query);
+            let by = filter.by;
+            let sums = self.stored(move |store| store.sums(&filter, most)).await;
+            return done(&ledger::summed(by, &sums, most));
+        }
+        if op == Op::Attempts {
+            let most = query.count("limit");
+            let rows = match query.text("call") {
+                Some(call) => self.stored(move |store| store.attempts_of(&call)).await,
+                None => self.stored(move |store| store.attempts(most)).await,
+            };
+            return done(&ledger::attempts(rows.get(..most).unwrap_or(&rows)));
+        }
+        let (filter, most) = journal::filter(&query);
+        let entries = self.stored(move |store| store.journal_page(&filter, most)).await;
+        done(&journal::shown(&entries, most))
+    }
+
+    /// A body of ours; none at all is `{}`.
+    async fn taken<T, B>(
+        &self,
+        headers: &HeaderMap,
+        body: B,
+        code: &str,
+        forms: &str,
+    ) -> Result<T, Box<Response<Body>>>
+    where
+        T: DeserializeOwned,
         B: http_body::Body<Data = Bytes> + Send,
     {
         // Of its own, so that letting go works when calls hold all there is.
@@ -112,25 +187,25 @@ impl Front {
         let read = intake::read(headers, body, BODY_MAX_BYTES, &room).await;
         let Raw { bytes, codings, held: _held } =
             read.map_err(|error| Box::new(error.into_response(Dialect::OpenAiChat)))?;
-        let bad =
-            |message: &str| Box::new(failure(StatusCode::BAD_REQUEST, "bad_release", message));
+        let bad = |message: &str| Box::new(failure(StatusCode::BAD_REQUEST, code, message));
         if !codings.is_empty() {
             return Err(bad("the body must come without a content coding"));
         }
-        serde_json::from_slice(&bytes)
-            .map_err(|error| bad(&format!("{error}; write {}", release::FORMS)))
+        let bytes = if bytes.is_empty() { b"{}" } else { &bytes[..] };
+        serde_json::from_slice(bytes).map_err(|error| bad(&format!("{error}; write {forms}")))
     }
+}
+
+fn done(value: &impl Serialize) -> Response<Body> {
+    json(StatusCode::OK, value)
+}
+
+fn queue_of<'p>(plan: &'p Plan, id: &str) -> Result<&'p Arc<QueueRuntime>, Box<Response<Body>>> {
+    plan.queue(id).ok_or_else(|| Box::new(no_such("queue", id)))
 }
 
 fn no_call(id: &str) -> Response<Body> {
     let id: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
     let message = format!("no call `{id}` is remembered; the newest 1,000 are");
     failure(StatusCode::NOT_FOUND, "no_such_call", &message)
-}
-
-/// `limit=N` of a query.
-fn limit(query: Option<&str>) -> usize {
-    let pairs = query.unwrap_or_default().split('&');
-    let asked = pairs.filter_map(|pair| pair.strip_prefix("limit=")).next_back();
-    asked.and_then(|number| number.parse().ok()).unwrap_or(LIST_DEFAULT).min(10_000)
 }

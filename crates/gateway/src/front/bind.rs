@@ -10,6 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
+use crate::front::guard::beyond_loopback;
+use crate::tokens::ClientTokens;
+
 /// What our own `/healthz` says of itself.
 pub(crate) const SERVICE: &str = "ekiden";
 
@@ -55,11 +58,12 @@ pub enum StartError {
     },
     /// Beyond loopback nobody may listen without tokens (G9).
     #[error(
-        "{addr} can be reached from other machines, and this version has no client tokens\n\
-         hint: set `listen` to a loopback address such as 127.0.0.1:{port}",
+        "{addr} can be reached from other machines, and there is no client token or no admin token\n\
+         hint: make both with `POST /api/v1/tokens` while it listens on 127.0.0.1:{port}, or keep \
+         `listen` on a loopback address",
         port = addr.port()
     )]
-    NotLoopback {
+    NoTokens {
         /// The address.
         addr: SocketAddr,
     },
@@ -73,10 +77,13 @@ pub enum StartError {
     },
 }
 
-/// Listens.
-pub(crate) async fn bind(addr: SocketAddr) -> Result<TcpListener, StartError> {
-    if !addr.ip().to_canonical().is_loopback() {
-        return Err(StartError::NotLoopback { addr });
+/// Listens; beyond loopback only where tokens keep strangers out.
+pub(crate) async fn bind(
+    addr: SocketAddr,
+    tokens: &ClientTokens,
+) -> Result<TcpListener, StartError> {
+    if beyond_loopback(addr) && !tokens.lets_others_in() {
+        return Err(StartError::NoTokens { addr });
     }
     match TcpListener::bind(addr).await {
         Ok(listener) => Ok(listener),
@@ -123,24 +130,34 @@ async fn occupant(addr: SocketAddr) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokens::{NewToken, Scope};
 
     #[tokio::test]
-    async fn g09_only_loopback_is_listened_on() {
+    async fn g09_beyond_loopback_both_kinds_of_token_are_needed() {
+        let tokens = ClientTokens::default();
+        let wish =
+            |scope| NewToken { name: "a".into(), scope, queues: Vec::new(), calls_max: None };
         for addr in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
-            let failed = bind(addr.parse().expect("address")).await.expect_err("refused");
-            assert!(matches!(failed, StartError::NotLoopback { .. }), "{failed}");
+            let failed = bind(addr.parse().expect("address"), &tokens).await.expect_err("refused");
+            assert!(matches!(failed, StartError::NoTokens { .. }), "{failed}");
         }
+        let all = "0.0.0.0:0".parse().expect("address");
+        drop(tokens.make(wish(Scope::Client), 1).expect("made"));
+        assert!(matches!(bind(all, &tokens).await, Err(StartError::NoTokens { .. })));
+        drop(tokens.make(wish(Scope::Admin), 1).expect("made"));
+        drop(bind(all, &tokens).await.expect("listens"));
     }
 
     #[tokio::test]
     async fn g13_a_port_that_a_stranger_has_is_named() {
-        let taken = bind("127.0.0.1:0".parse().expect("address")).await.expect("a port");
+        let tokens = ClientTokens::default();
+        let taken = bind("127.0.0.1:0".parse().expect("address"), &tokens).await.expect("a port");
         let addr = taken.local_addr().expect("bound");
         let stranger = async {
             let (mut stream, _) = taken.accept().await.expect("the question");
             stream.write_all(b"220 mail.example ESMTP {\r\n").await.expect("said");
         };
-        let (failed, ()) = tokio::join!(bind(addr), stranger);
+        let (failed, ()) = tokio::join!(bind(addr, &tokens), stranger);
         let failed = failed.expect_err("taken");
         assert!(matches!(failed, StartError::PortTaken { .. }), "{failed}");
         assert!(failed.to_string().contains("hint: "), "{failed}");

@@ -17,9 +17,10 @@ use ekiden_dialect::{Dialect, request, write};
 use ekiden_engine::SessionId;
 
 use crate::body::Body;
-use crate::front::Front;
 use crate::front::reply::response;
+use crate::front::{Front, may_call};
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
+use crate::tokens::Token;
 use crate::upstream::RequestBody;
 
 /// A client asks while a person waits; an estimate now is worth more than a count later.
@@ -37,6 +38,7 @@ impl Front {
     pub(super) async fn count_tokens<B>(
         &self,
         plan: &Arc<Plan>,
+        token: Option<&Arc<Token>>,
         parts: Parts,
         body: B,
     ) -> Response<Body>
@@ -54,6 +56,9 @@ impl Front {
             Ok(queue) => queue,
             Err(unknown) => return *unknown,
         };
+        if let Err(refusal) = may_call(token, &queue.id, dialect) {
+            return *refusal;
+        }
         let fields = &config.session_fields;
         let identity = self.sessions.identify(&parts.headers, facts, &queue.id, fields);
         let key = &identity.session.key;

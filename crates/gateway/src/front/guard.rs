@@ -1,13 +1,22 @@
 //! Who may speak to us at all (G9, G14, R6).
 //!
 //! It refuses to trust what a web page can make a browser send: a name that was rebound to this
-//! machine, a write from another site, a look from another site. It asks for no password: on
-//! loopback any key is taken, and none is passed on.
+//! machine, a write from another site, a look from another site. On loopback it asks for no token:
+//! any key is taken, and none is passed on. Elsewhere nothing but health is answered without one.
 
 use std::net::{IpAddr, SocketAddr};
 
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
+
+use crate::front::route::decoded;
+use crate::tokens::{ClientTokens, PREFIX, Scope, Shown};
+
+/// Where clients send keys.
+const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+
+/// Shorter texts with the prefix are names.
+const TOKEN_CHARS_MIN: usize = 60;
 
 /// The header in which each gateway that a call went through leaves its name.
 pub(crate) const HOP_HEADER: &str = "x-ekiden-hop";
@@ -15,6 +24,8 @@ pub(crate) const HOP_HEADER: &str = "x-ekiden-hop";
 /// Why nobody is let in, with the sentence that says so.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
+    /// 401: no token, or none that holds.
+    Unauthorized(&'static str),
     /// 403.
     Forbidden(String),
     /// 508: the call has been here before (R6).
@@ -38,8 +49,13 @@ pub(crate) fn check(
     listen: SocketAddr,
     allowed_origins: &[String],
     instance: &str,
+    shown: &Shown,
 ) -> Result<Access, Refusal> {
-    host(parts, listen)?;
+    match shown {
+        // Who rebinds a name makes a browser ask, and no browser knows a token.
+        Shown::Known(_) => {}
+        Shown::Nothing | Shown::Unknown => host(parts, listen)?,
+    }
     let access = origin(parts, allowed_origins)?;
     if matches!(access, Access::Plain) && text(&parts.headers, "sec-fetch-site") == "cross-site" {
         return Err(Refusal::Forbidden(
@@ -52,6 +68,80 @@ pub(crate) fn check(
         return Err(Refusal::Loop);
     }
     Ok(access)
+}
+
+/// Whether other machines reach an address.
+pub(crate) fn beyond_loopback(listen: SocketAddr) -> bool {
+    !listen.ip().to_canonical().is_loopback()
+}
+
+/// What a request shows of ours, in any header in which clients send keys.
+pub(crate) fn shown(headers: &HeaderMap, tokens: &ClientTokens) -> Shown {
+    let mut found = Shown::Nothing;
+    for name in KEY_HEADERS {
+        for value in headers.get_all(name).iter().filter_map(|value| value.to_str().ok()) {
+            let value = value.trim();
+            let bare = value.split_once(' ').map_or(value, |(_, token)| token.trim());
+            match tokens.judge(bare) {
+                Shown::Nothing => {}
+                Shown::Unknown => return Shown::Unknown,
+                known @ Shown::Known(_) => found = known,
+            }
+        }
+    }
+    found
+}
+
+/// Whether what was shown suffices for what is asked (G9).
+pub(crate) fn admit(
+    asked: Asks,
+    shown: &Shown,
+    query: Option<&str>,
+    listen: SocketAddr,
+) -> Result<(), Refusal> {
+    if query.is_some_and(holds_token) {
+        return Err(Refusal::Unauthorized(
+            "A token in a URL stays in logs and histories, so this one was not read. Send it as \
+             `Authorization: Bearer TOKEN`, and revoke it if others could read the URL.",
+        ));
+    }
+    let beyond = beyond_loopback(listen);
+    match (asked, shown) {
+        (Asks::Health, _) => Ok(()),
+        (_, Shown::Unknown) => Err(Refusal::Unauthorized(
+            "This token was revoked, or was never made here. Ask whoever runs this gateway for \
+             another.",
+        )),
+        (Asks::Calls | Asks::Admin, Shown::Nothing) if beyond => Err(Refusal::Unauthorized(
+            "This gateway asks for a token: send it as `Authorization: Bearer TOKEN` or \
+             `x-api-key: TOKEN`.",
+        )),
+        (Asks::Calls | Asks::Admin, Shown::Nothing) | (Asks::Calls, Shown::Known(_)) => Ok(()),
+        (Asks::Admin, Shown::Known(token)) => match token.made_as.scope {
+            Scope::Admin => Ok(()),
+            Scope::Client => Err(Refusal::Forbidden(
+                "This token is for calls; the gateway's own interface takes an admin token."
+                    .to_owned(),
+            )),
+        },
+    }
+}
+
+fn holds_token(query: &str) -> bool {
+    let values = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+    let token = |value: String| value.starts_with(PREFIX) && value.len() >= TOKEN_CHARS_MIN;
+    values.map(decoded).any(|value| token(value.trim_start_matches("Bearer").trim().to_owned()))
+}
+
+/// What is asked for, as far as tokens go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asks {
+    /// Whether the process lives: nothing is told that a port scan does not tell.
+    Health,
+    /// Calls, models, and everything that is not there.
+    Calls,
+    /// Our own interface.
+    Admin,
 }
 
 /// A name that was rebound to this machine is still the attacker's name.
@@ -135,7 +225,8 @@ mod tests {
         }
         let (parts, ()) = request.body(()).expect("request").into_parts();
         let allowed = ["https://app.example".to_owned()];
-        check(&parts, "127.0.0.1:8787".parse().expect("address"), &allowed, "me")
+        let listen = "127.0.0.1:8787".parse().expect("address");
+        check(&parts, listen, &allowed, "me", &Shown::Nothing)
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! It refuses to ask upstream: the list is what is configured, so that it is there at once.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use http::{HeaderMap, Response};
 
@@ -13,6 +14,7 @@ use ekiden_dialect::write::{self, ModelEntry};
 use crate::body::Body;
 use crate::front::reply::response;
 use crate::front::route::guess;
+use crate::tokens::Token;
 
 /// One line of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,43 +22,49 @@ struct Line {
     id: String,
     name: String,
     window: Option<u64>,
+    /// The queue that a call to it runs on, or the model itself.
+    queue: String,
 }
 
 /// Queues first, in the user's order, so that the first model of the list is the first queue; then
 /// the names under which Claude's picker shows them, the user's aliases, and single models.
-fn lines(config: &Config) -> Vec<Line> {
-    let mut lines = Vec::new();
+fn lines(config: &Config, token: Option<&Arc<Token>>) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
     let mut listed = BTreeSet::new();
-    let mut add = |id: String, name: &str, window: Option<u32>| {
+    let mut add = |id: String, name: &str, window: Option<u32>, queue: &str| {
         if listed.insert(id.clone()) {
-            lines.push(Line { id, name: name.to_owned(), window: window.map(u64::from) });
+            let (name, queue) = (name.to_owned(), queue.to_owned());
+            lines.push(Line { id, name, window: window.map(u64::from), queue });
         }
     };
     for queue in &config.queues {
-        add(queue.id.clone(), &queue.name, queue.context_window());
+        add(queue.id.clone(), &queue.name, queue.context_window(), &queue.id);
     }
     for queue in &config.queues {
         // The picker drops whatever does not say that it is Claude's.
         let id = queue.id.to_ascii_lowercase();
         if !id.contains("claude") && !id.contains("anthropic") {
-            add(format!("{PICKER_PREFIX}{}", queue.id), &queue.name, queue.context_window());
+            let id = format!("{PICKER_PREFIX}{}", queue.id);
+            add(id, &queue.name, queue.context_window(), &queue.id);
         }
     }
     for alias in config.aliases.iter().filter(|alias| !alias.pattern.contains(['*', '?'])) {
         if let Some(queue) = config.queue(&alias.queue) {
-            add(alias.pattern.clone(), &queue.name, queue.context_window());
+            add(alias.pattern.clone(), &queue.name, queue.context_window(), &queue.id);
         }
     }
     for candidate in config.queues.iter().flat_map(|queue| &queue.candidates) {
         let route = candidate.route();
-        add(route.clone(), &route, candidate.context_window);
+        add(route.clone(), &route, candidate.context_window, &route);
     }
     for provider in &config.providers {
         for model in &provider.models {
             let route = format!("{}/{model}", provider.id);
-            add(route.clone(), &route, None);
+            add(route.clone(), &route, None, &route);
         }
     }
+    // What a token may not call, its client should not offer.
+    lines.retain(|line| token.is_none_or(|token| token.may_call(&line.queue)));
     lines
 }
 
@@ -65,8 +73,8 @@ fn entry(line: &Line, created_s: u64) -> ModelEntry<'_> {
 }
 
 /// `GET /v1/models`. `created_s` is when the gateway started, in Unix seconds.
-pub(crate) fn list(config: &Config, created_s: u64) -> Response<Body> {
-    let lines = lines(config);
+pub(crate) fn list(config: &Config, token: Option<&Arc<Token>>, created_s: u64) -> Response<Body> {
+    let lines = lines(config, token);
     let entries: Vec<_> = lines.iter().map(|line| entry(line, created_s)).collect();
     response(write::model_list(&entries))
 }
@@ -75,18 +83,24 @@ pub(crate) fn list(config: &Config, created_s: u64) -> Response<Body> {
 pub(crate) fn one(
     config: &Config,
     deleted: &BTreeSet<String>,
+    token: Option<&Arc<Token>>,
     id: &str,
     created_s: u64,
     headers: &HeaderMap,
 ) -> Response<Body> {
     use ekiden_config::Lookup;
-    let lines = lines(config);
+    let lines = lines(config, token);
     if let Some(line) = lines.iter().find(|line| line.id == id) {
         return response(write::model(&entry(line, created_s)));
     }
     let (name, window) = match config.lookup(id, deleted) {
-        Lookup::Queue { queue, .. } => (queue.name.as_str(), queue.context_window()),
-        Lookup::Direct { .. } => (id, None),
+        Lookup::Queue { queue, .. } if token.is_none_or(|token| token.may_call(&queue.id)) => {
+            (queue.name.as_str(), queue.context_window())
+        }
+        Lookup::Direct { .. } if token.is_none_or(|token| token.may_call(id)) => (id, None),
+        Lookup::Queue { .. } | Lookup::Direct { .. } => {
+            return unknown(guess("", headers), id, &[]);
+        }
         Lookup::Unknown { nearest } => return unknown(guess("", headers), id, &nearest),
     };
     response(write::model(&ModelEntry { id, name, created_s, window: window.map(u64::from) }))
@@ -101,8 +115,6 @@ pub(crate) fn unknown(dialect: Dialect, asked: &str, nearest: &[String]) -> Resp
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use ekiden_config::FixedEnv;
 
     use super::*;
@@ -132,7 +144,7 @@ mod tests {
 
     #[tokio::test]
     async fn r01_each_queue_stands_once_under_its_id_with_its_name() {
-        let list = json(list(&config(), 7)).await;
+        let list = json(list(&config(), None, 7)).await;
         let ids: Vec<_> = list["data"]
             .as_array()
             .expect("data")
@@ -155,10 +167,10 @@ mod tests {
         let (config, headers) = (config(), HeaderMap::new());
         let deleted = BTreeSet::from(["old".to_owned()]);
         for id in ["default", "claude-queue-default", "gpt-5", "old", "a/anything"] {
-            let model = json(one(&config, &deleted, id, 7, &headers)).await;
+            let model = json(one(&config, &deleted, None, id, 7, &headers)).await;
             assert_eq!((&model["id"], &model["type"]), (&id.into(), &"model".into()), "{model}");
         }
-        let gone = one(&config, &deleted, "defualt", 7, &headers);
+        let gone = one(&config, &deleted, None, "defualt", 7, &headers);
         assert_eq!(gone.status(), 404);
         assert!(json(gone).await["error"]["message"].as_str().expect("text").contains("`default`"));
     }

@@ -3,9 +3,13 @@
 //! It refuses to look at bodies. Every path of the dialects exists with `/v1` and without: clients
 //! differ in whether they count the version to the base URL, and their users in what they write.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, Method};
 
 use ekiden_dialect::Dialect;
+
+use crate::front::admin::{self, Operation};
 
 /// What is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,29 +30,17 @@ pub(crate) enum Endpoint {
     Alive,
     /// Whether calls are taken.
     Ready,
-    /// Our own interface.
-    Api(Api),
-}
-
-/// Our own interface, under `/api/v1`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Api {
-    State,
-    Calls,
-    Call(String),
-    Trace(String),
-    EndSession(String),
-    Release,
-    Journal,
+    /// Our own interface, with the segments of the path that stand for names.
+    Api(&'static Operation, Vec<String>),
 }
 
 /// Why a path and method mean nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Miss {
     /// No such path.
     Path,
     /// The path takes only these.
-    Method(&'static str),
+    Method(Cow<'static, str>),
 }
 
 /// What a 404 says exists.
@@ -72,7 +64,7 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Result<Endpoint, Miss> {
         "messages/count_tokens" => post(method, Endpoint::CountTokens),
         "responses" if *method == Method::GET => Ok(Endpoint::Socket),
         "responses" if *method == Method::POST => Ok(Endpoint::Call(Dialect::OpenAiResponses)),
-        "responses" => Err(Miss::Method("GET, POST")),
+        "responses" => Err(Miss::Method("GET, POST".into())),
         "models" => read(method, Endpoint::Models),
         "" | "v1" | "api/hello" => read(method, Endpoint::About),
         "health" | "healthz" => read(method, Endpoint::Alive),
@@ -85,26 +77,20 @@ pub(crate) fn resolve(method: &Method, path: &str) -> Result<Endpoint, Miss> {
 }
 
 fn api(method: &Method, rest: &str) -> Result<Endpoint, Miss> {
-    let parts: Vec<&str> = rest.split('/').collect();
-    match parts.as_slice() {
-        ["state"] => read(method, Endpoint::Api(Api::State)),
-        ["calls"] => read(method, Endpoint::Api(Api::Calls)),
-        ["calls", id] => read(method, Endpoint::Api(Api::Call(decoded(id)))),
-        ["calls", id, "trace"] => read(method, Endpoint::Api(Api::Trace(decoded(id)))),
-        ["sessions", id, "end"] => post(method, Endpoint::Api(Api::EndSession(decoded(id)))),
-        ["release"] => post(method, Endpoint::Api(Api::Release)),
-        ["journal"] => read(method, Endpoint::Api(Api::Journal)),
-        _ => Err(Miss::Path),
+    match admin::find(method, rest) {
+        Ok((operation, names)) => Ok(Endpoint::Api(operation, names)),
+        Err(Some(allowed)) => Err(Miss::Method(allowed.into())),
+        Err(None) => Err(Miss::Path),
     }
 }
 
 fn read(method: &Method, endpoint: Endpoint) -> Result<Endpoint, Miss> {
     let reads = *method == Method::GET || *method == Method::HEAD;
-    if reads { Ok(endpoint) } else { Err(Miss::Method("GET, HEAD")) }
+    if reads { Ok(endpoint) } else { Err(Miss::Method("GET, HEAD".into())) }
 }
 
 fn post(method: &Method, endpoint: Endpoint) -> Result<Endpoint, Miss> {
-    if *method == Method::POST { Ok(endpoint) } else { Err(Miss::Method("POST")) }
+    if *method == Method::POST { Ok(endpoint) } else { Err(Miss::Method("POST".into())) }
 }
 
 /// The text behind `%xx`; what is no such triplet stays as it is.
@@ -199,7 +185,7 @@ mod tests {
             (Method::POST, "/v1/models", "GET, HEAD"),
             (Method::GET, "/api/v1/release", "POST"),
         ] {
-            assert_eq!(resolve(&method, path), Err(Miss::Method(allow)), "{method} {path}");
+            assert_eq!(resolve(&method, path), Err(Miss::Method(allow.into())), "{method} {path}");
         }
         for path in
             ["/v2/chat", "/v1/embeddings", "/api/v1/", "/api/v1/calls/1/2/3", "/v1/api/v1/x"]

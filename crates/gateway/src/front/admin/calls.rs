@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use ekiden_engine::{Now, Purpose};
@@ -13,31 +14,39 @@ use crate::calls::{Calls, Open, Past, PastAttempt};
 use crate::core::Core;
 use crate::explain::{Step, explain};
 
-use super::journal::{said, told};
+use super::journal::ToldShown;
+use super::shape::{ClassName, Said};
 
-#[derive(Serialize)]
-pub(super) struct List {
+/// Open and past calls.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Calls")]
+pub(in crate::front) struct List {
     open: Vec<Call>,
     past: Vec<Call>,
 }
 
 /// One call.
-#[derive(Serialize)]
-pub(super) struct Call {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::front) struct Call {
+    /// Its id, as in `x-ekiden-call`.
     call: Arc<str>,
+    /// The session's key; empty for background work.
     session: Arc<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<Arc<str>>,
+    /// `main` or `internal`.
     purpose: &'static str,
     queue: Arc<str>,
     dialect: &'static str,
     streamed: bool,
     began_ms: u64,
     took_ms: u64,
+    /// `open`, `whole`, `truncated`, `refused`, `broken` or `left`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    told: Option<serde_json::Value>,
+    told: Option<ToldShown>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    /// Whose answer it got.
     route: Option<Arc<str>>,
     attempts: Vec<Attempt>,
     /// Why it did what it did; only where one call is asked for.
@@ -45,15 +54,17 @@ pub(super) struct Call {
     steps: Vec<Step>,
 }
 
-#[derive(Serialize)]
+/// One attempt of a call.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CallAttempt")]
 struct Attempt {
     attempt: u32,
     route: Arc<str>,
     began_ms: u64,
     took_ms: u64,
-    class: Option<&'static str>,
+    class: Option<ClassName>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    evidence: Option<serde_json::Value>,
+    evidence: Option<Said>,
 }
 
 /// Open calls, oldest first, and at most so many past ones, newest first.
@@ -106,7 +117,7 @@ impl Call {
                 Ending::Broken => "broken",
                 Ending::Left => "left",
             },
-            told: past.told.map(told),
+            told: past.told.map(ToldShown::of),
             route: past.route.clone(),
             attempts: past.attempts.iter().map(Attempt::of).collect(),
             ..Self::open(&past.open, past.ended)
@@ -122,8 +133,8 @@ impl Attempt {
             route: Arc::clone(&attempt.route),
             began_ms: attempt.began.wall_ms,
             took_ms: attempt.took_ms,
-            class: attempt.class.map(|class| class.name()),
-            evidence: (!silent).then(|| said(&attempt.evidence)),
+            class: attempt.class.map(ClassName),
+            evidence: (!silent).then(|| Said::of(&attempt.evidence)),
         }
     }
 }

@@ -2,104 +2,230 @@
 //!
 //! It refuses to word anything, so that each page words it in its reader's language.
 
+use std::sync::Arc;
+
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use ekiden_engine::{Clock, LiftedBy, Mode, WaitFor};
-use ekiden_store::{Entry, Evidence, Place, Told, Waited, What};
+use ekiden_store::{Entry, JournalFilter, Place, Told, Waited, What};
 
-#[derive(Serialize)]
-pub(super) struct Journal {
-    entries: Vec<Value>,
+use super::query::Query;
+use super::shape::{ClassName, Said};
+
+/// Journal entries, newest first.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::front) struct Journal {
+    entries: Vec<Line>,
+    /// The `before` of the next page; none: there is no more.
+    next: Option<u64>,
+}
+
+/// One entry.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "JournalEntry")]
+pub(in crate::front) struct Line {
+    /// Later ones are larger.
+    number: u64,
+    /// When, in Unix milliseconds.
+    at_ms: u64,
+    /// The call that led to it, if one did.
+    call: Option<Arc<str>>,
+    #[serde(flatten)]
+    what: Happened,
+}
+
+/// A session × queue × candidate.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Place")]
+pub(in crate::front) struct PlaceNamed {
+    /// The session's key; empty for background work.
+    session: Arc<str>,
+    /// The queue's id.
+    queue: Arc<str>,
+    /// `provider/model`.
+    route: Arc<str>,
+}
+
+/// What happened.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "what", rename_all = "snake_case")]
+#[schemars(rename = "JournalWhat")]
+enum Happened {
+    /// A candidate is out for a session and queue.
+    Quarantined {
+        #[serde(flatten)]
+        place: PlaceNamed,
+        class: ClassName,
+        /// Its own reset, in Unix milliseconds; none: the day's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
+        /// When one call may try again, in Unix milliseconds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parole_ms: Option<u64>,
+        evidence: Said,
+    },
+    /// It is in again.
+    Lifted {
+        #[serde(flatten)]
+        place: PlaceNamed,
+        /// `success`, `release` or `reset`.
+        by: &'static str,
+    },
+    /// A quarantined candidate is tried.
+    OnTrial {
+        #[serde(flatten)]
+        place: PlaceNamed,
+        /// `parole`, `last_resort` or `probe`.
+        mode: &'static str,
+    },
+    /// A route cools for everybody.
+    Cooled { route: Arc<str>, ms: u64, class: ClassName, evidence: Said },
+    /// A cooldown ended before its time.
+    Warmed { route: Arc<str>, by: &'static str },
+    /// A call moved on.
+    FailedOver {
+        from: Arc<str>,
+        to: Arc<str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        class: Option<ClassName>,
+    },
+    /// After repeated truncation the next call starts further down.
+    Rotated { session: Arc<str>, queue: Arc<str>, truncations: u32 },
+    /// A candidate was silent for too long.
+    Stalled {
+        route: Arc<str>,
+        /// `connect`, `headers`, `idle`, `progress`, `first_output` or `share`.
+        clock: &'static str,
+    },
+    /// A call waited.
+    Waited {
+        session: Arc<str>,
+        queue: Arc<str>,
+        /// `cooldown`, `rest`, `parole`, `stand_in`, `seat`, `probe` or `local_network`.
+        #[serde(rename = "for")]
+        why: &'static str,
+    },
+    /// The call carried continue messages.
+    Continued { route: Arc<str>, times: u32 },
+    /// A request was mended.
+    Repaired { route: Arc<str>, param: String },
+    /// A chunk could not be read and was skipped.
+    ChunkSkipped { route: Arc<str> },
+    /// A client was told an error.
+    Refused { session: Arc<str>, queue: Arc<str>, told: ToldShown },
+    /// A deleted queue was asked for.
+    QueueGone { asked: Arc<str>, queue: Arc<str> },
+    /// This machine slept.
+    Slept { ms: u64 },
+    /// A new day began.
+    Turned { day: u32 },
+}
+
+/// What a client was told instead of a whole answer.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Told")]
+pub(in crate::front) struct ToldShown {
+    /// `as_it_came`, `overflow`, `come_back`, `do_not_retry`, `empty_queue`, `local_network`,
+    /// `deadline` or `broken`.
+    code: &'static str,
+    /// After how long to come back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<u64>,
+    /// What broke it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<ClassName>,
+}
+
+/// The filter that a question names, and how many entries it wants.
+pub(super) fn filter(query: &Query) -> (JournalFilter, usize) {
+    let filter = JournalFilter {
+        after: query.number("after"),
+        before: query.number("before"),
+        call: query.text("call"),
+        session: query.text("session"),
+        route: query.text("route"),
+        kind: query.text("what"),
+    };
+    (filter, query.count("limit"))
 }
 
 /// Newest first, as it is kept.
-pub(super) fn shown(entries: &[Entry]) -> Journal {
-    Journal { entries: entries.iter().map(entry).collect() }
-}
-
-fn entry(entry: &Entry) -> Value {
-    let (code, details) = what(&entry.what);
-    let mut line = Map::new();
-    line.insert("number".into(), entry.number.into());
-    line.insert("at_ms".into(), entry.at_ms.into());
-    line.insert("call".into(), entry.call.as_deref().into());
-    line.insert("what".into(), code.into());
-    if let Value::Object(details) = details {
-        line.extend(details.into_iter().filter(|(_, value)| !value.is_null()));
-    }
-    Value::Object(line)
-}
-
-fn what(what: &What) -> (&'static str, Value) {
-    match what {
-        What::Quarantined { place, class, until_ms, parole_ms, evidence } => (
-            "quarantined",
-            at(
-                place,
-                json!({
-                    "class": class.name(), "until_ms": until_ms, "parole_ms": parole_ms,
-                    "evidence": said(evidence),
-                }),
-            ),
-        ),
-        What::Lifted { place, by } => ("lifted", at(place, json!({ "by": lifted_by(*by) }))),
-        What::OnTrial { place, mode } => {
-            ("on_trial", at(place, json!({ "mode": mode_name(*mode) })))
-        }
-        What::Cooled { route, ms, class, evidence } => (
-            "cooled",
-            json!({ "route": **route, "ms": ms, "class": class.name(), "evidence": said(evidence) }),
-        ),
-        What::Warmed { route, by } => ("warmed", json!({ "route": **route, "by": lifted_by(*by) })),
-        What::FailedOver { from, to, class } => (
-            "failed_over",
-            json!({ "from": **from, "to": **to, "class": class.map(|class| class.name()) }),
-        ),
-        What::Rotated { session, queue, truncations } => (
-            "rotated",
-            json!({ "session": **session, "queue": **queue, "truncations": truncations }),
-        ),
-        What::Stalled { route, clock } => {
-            ("stalled", json!({ "route": **route, "clock": clock_name(*clock) }))
-        }
-        What::Waited { session, queue, why } => {
-            ("waited", json!({ "session": **session, "queue": **queue, "for": waited(*why) }))
-        }
-        What::Continued { route, times } => {
-            ("continued", json!({ "route": **route, "times": times }))
-        }
-        What::Repaired { route, param } => {
-            ("repaired", json!({ "route": **route, "param": param }))
-        }
-        What::ChunkSkipped { route } => ("chunk_skipped", json!({ "route": **route })),
-        What::Refused { session, queue, told } => (
-            "refused",
-            json!({ "session": **session, "queue": **queue, "told": self::told(*told) }),
-        ),
-        What::QueueGone { asked, queue } => {
-            ("queue_gone", json!({ "asked": **asked, "queue": **queue }))
-        }
-        What::Slept { ms } => ("slept", json!({ "ms": ms })),
-        What::Turned { day } => ("turned", json!({ "day": day })),
+pub(super) fn shown(entries: &[Entry], most: usize) -> Journal {
+    let full = entries.len() >= most;
+    Journal {
+        entries: entries.iter().map(Line::of).collect(),
+        next: entries.last().filter(|_| full).map(|last| last.number),
     }
 }
 
-fn at(place: &Place, details: Value) -> Value {
-    let mut line =
-        json!({ "session": *place.session, "queue": *place.queue, "route": *place.route });
-    if let (Value::Object(line), Value::Object(details)) = (&mut line, details) {
-        line.extend(details);
+impl Line {
+    pub(super) fn of(entry: &Entry) -> Self {
+        Self {
+            number: entry.number,
+            at_ms: entry.at_ms,
+            call: entry.call.clone(),
+            what: Happened::of(&entry.what),
+        }
     }
-    line
 }
 
-pub(super) fn said(evidence: &Evidence) -> Value {
-    json!({ "status": evidence.status, "code": evidence.code, "param": evidence.param,
-        "message": evidence.message })
+impl PlaceNamed {
+    pub(super) fn of(place: &Place) -> Self {
+        Self {
+            session: Arc::clone(&place.session),
+            queue: Arc::clone(&place.queue),
+            route: Arc::clone(&place.route),
+        }
+    }
 }
 
-pub(super) const fn lifted_by(by: LiftedBy) -> &'static str {
+impl Happened {
+    fn of(what: &What) -> Self {
+        match what.clone() {
+            What::Quarantined { place, class, until_ms, parole_ms, evidence } => {
+                Self::Quarantined {
+                    place: PlaceNamed::of(&place),
+                    class: ClassName(class),
+                    until_ms,
+                    parole_ms,
+                    evidence: Said::of(&evidence),
+                }
+            }
+            What::Lifted { place, by } => {
+                Self::Lifted { place: PlaceNamed::of(&place), by: lifted_by(by) }
+            }
+            What::OnTrial { place, mode } => {
+                Self::OnTrial { place: PlaceNamed::of(&place), mode: mode_name(mode) }
+            }
+            What::Cooled { route, ms, class, evidence } => {
+                Self::Cooled { route, ms, class: ClassName(class), evidence: Said::of(&evidence) }
+            }
+            What::Warmed { route, by } => Self::Warmed { route, by: lifted_by(by) },
+            What::FailedOver { from, to, class } => {
+                Self::FailedOver { from, to, class: class.map(ClassName) }
+            }
+            What::Rotated { session, queue, truncations } => {
+                Self::Rotated { session, queue, truncations }
+            }
+            What::Stalled { route, clock } => Self::Stalled { route, clock: clock_name(clock) },
+            What::Waited { session, queue, why } => {
+                Self::Waited { session, queue, why: waited(why) }
+            }
+            What::Continued { route, times } => Self::Continued { route, times },
+            What::Repaired { route, param } => Self::Repaired { route, param },
+            What::ChunkSkipped { route } => Self::ChunkSkipped { route },
+            What::Refused { session, queue, told } => {
+                Self::Refused { session, queue, told: ToldShown::of(told) }
+            }
+            What::QueueGone { asked, queue } => Self::QueueGone { asked, queue },
+            What::Slept { ms } => Self::Slept { ms },
+            What::Turned { day } => Self::Turned { day },
+        }
+    }
+}
+
+const fn lifted_by(by: LiftedBy) -> &'static str {
     match by {
         LiftedBy::Success => "success",
         LiftedBy::Release => "release",
@@ -107,7 +233,7 @@ pub(super) const fn lifted_by(by: LiftedBy) -> &'static str {
     }
 }
 
-pub(super) const fn mode_name(mode: Mode) -> &'static str {
+const fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Normal => "normal",
         Mode::Probe => "probe",
@@ -139,16 +265,18 @@ const fn waited(why: Waited) -> &'static str {
     }
 }
 
-/// What a client was told instead of a whole answer.
-pub(super) fn told(told: Told) -> Value {
-    match told {
-        Told::AsItCame => json!({ "code": "as_it_came" }),
-        Told::Overflow => json!({ "code": "overflow" }),
-        Told::ComeBack(seconds) => json!({ "code": "come_back", "seconds": seconds }),
-        Told::DoNotRetry => json!({ "code": "do_not_retry" }),
-        Told::EmptyQueue => json!({ "code": "empty_queue" }),
-        Told::LocalNetwork => json!({ "code": "local_network" }),
-        Told::Deadline => json!({ "code": "deadline" }),
-        Told::Broken(class) => json!({ "code": "broken", "class": class.name() }),
+impl ToldShown {
+    pub(super) fn of(told: Told) -> Self {
+        let (code, seconds, class) = match told {
+            Told::AsItCame => ("as_it_came", None, None),
+            Told::Overflow => ("overflow", None, None),
+            Told::ComeBack(seconds) => ("come_back", Some(seconds), None),
+            Told::DoNotRetry => ("do_not_retry", None, None),
+            Told::EmptyQueue => ("empty_queue", None, None),
+            Told::LocalNetwork => ("local_network", None, None),
+            Told::Deadline => ("deadline", None, None),
+            Told::Broken(class) => ("broken", None, Some(ClassName(class))),
+        };
+        Self { code, seconds, class }
     }
 }

@@ -1,6 +1,9 @@
 //! Letting go by hand (R19). It refuses to touch more than was named.
 
+use std::sync::Arc;
+
 use http::{Response, StatusCode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use ekiden_engine::{Place, Release, SessionId};
@@ -15,22 +18,37 @@ use super::failure;
 pub(super) const FORMS: &str = "{\"session\": KEY}, {\"session\": KEY, \"queue\": ID, \"route\": \
      \"provider/model\"}, {\"route\": \"provider/model\"} or {\"all\": true}";
 
-/// What is to be let go.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+/// What is to be let go: `session`; `session`, `queue` and `route`; `route`; or `all`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wish {
+#[schemars(rename = "Release")]
+pub(in crate::front) struct Wish {
+    /// A session's key, or its own name while one session alone bears it.
     session: Option<String>,
+    /// A queue's id.
     queue: Option<String>,
+    /// `provider/model`.
     route: Option<String>,
+    /// Everything.
     #[serde(default)]
     all: bool,
 }
 
 /// What was let go, and for whom.
-#[derive(Serialize)]
-struct Released<'a> {
-    released: &'a str,
+#[derive(Serialize, JsonSchema)]
+pub(in crate::front) struct Released {
+    /// `session`, `place`, `route` or `all`.
+    released: &'static str,
+    /// Whether other sessions feel it.
     for_everybody: bool,
+}
+
+/// A session that is over.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SessionEnded")]
+pub(in crate::front) struct Ended {
+    /// Its key.
+    pub(super) ended: Arc<str>,
 }
 
 impl Front {
@@ -56,6 +74,9 @@ impl Front {
                     if !self.known_route(route) {
                         return no_such("route", route);
                     }
+                    if !self.known_queue(queue) {
+                        return no_such("queue", queue);
+                    }
                     let names = self.core.names();
                     let (queue, route) = (names.queue(queue), names.route(route));
                     (Release::Place(Place { session, queue, route }), "place", false)
@@ -76,31 +97,44 @@ impl Front {
             || provider.is_some_and(|provider| plan.config().provider(provider).is_some())
     }
 
+    fn known_queue(&self, id: &str) -> bool {
+        let direct = id.contains('/') && self.known_route(id);
+        direct || self.core.plan().queue(id).is_some()
+    }
+
     /// A session by its key, or by the name in it if only one session bears it; `background` is the
     /// shared bucket.
     pub(super) fn session_named(&self, name: &str) -> Result<SessionId, Box<Response<Body>>> {
+        self.session_if_known(name)?.ok_or_else(|| Box::new(no_such("session", name)))
+    }
+
+    /// The same; `None`: no session bears the name.
+    pub(super) fn session_if_known(
+        &self,
+        name: &str,
+    ) -> Result<Option<SessionId>, Box<Response<Body>>> {
         let names = self.core.names();
         if name.is_empty() || name == "background" {
-            return Ok(SessionId::BACKGROUND);
+            return Ok(Some(SessionId::BACKGROUND));
         }
         if let Some(id) = names.known_session(name) {
-            return Ok(id);
+            return Ok(Some(id));
         }
         let bare = |key: &str| key.split_once('.').is_some_and(|(_, bare)| bare == name);
         let mut bearing = names.sessions().into_iter().filter(|(_, key)| bare(key));
         match (bearing.next(), bearing.next()) {
-            (Some((id, _)), None) => Ok(id),
+            (Some((id, _)), None) => Ok(Some(id)),
             (Some(_), Some(_)) => Err(Box::new(failure(
                 StatusCode::CONFLICT,
                 "ambiguous_session",
                 "sessions of several clients bear this name; use the whole key, as state shows it",
             ))),
-            (None, _) => Err(Box::new(no_such("session", name))),
+            (None, _) => Ok(None),
         }
     }
 }
 
-fn no_such(what: &str, name: &str) -> Response<Body> {
+pub(super) fn no_such(what: &str, name: &str) -> Response<Body> {
     let name: String = name.chars().filter(|c| !c.is_control()).take(120).collect();
     let message = format!("no {what} `{name}` is known");
     failure(StatusCode::NOT_FOUND, &format!("no_such_{what}"), &message)

@@ -5,40 +5,55 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use ekiden_engine::{
     Day, Holder, Now, Quarantine, RouteId, RouteStatus, SessionId, SessionStatus, Speed,
 };
 
-use ekiden_store::{Evidence, Place};
+use ekiden_store::{Evidence, Place, Trouble};
 
 use crate::front::Front;
-use crate::front::admin::journal::said;
+use crate::front::admin::shape::{ClassName, Said, Today};
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
 
 /// Sessions in one answer at most; those that run, or have something out, come first.
 const SESSIONS_MAX: usize = 1_000;
 
-#[derive(Serialize)]
-pub(super) struct State {
+/// Everything at one instant.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::front) struct State {
     version: &'static str,
     instance: String,
     now_ms: u64,
     day: DayState,
     open: Open,
+    recording: Recording,
     queues: Vec<QueueState>,
     sessions: Vec<SessionState>,
     sessions_known: usize,
 }
 
-#[derive(Serialize)]
+/// The logical day.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Day")]
 struct DayState {
     number: u32,
     ends_ms: u64,
 }
 
-#[derive(Serialize)]
+/// Whether records are being kept; serving goes on without.
+#[derive(Serialize, JsonSchema)]
+struct Recording {
+    /// `full`, `locked`, `behind`, `disk` or `ended`; none: they are kept.
+    trouble: Option<&'static str>,
+    /// Records that were dropped since the start.
+    dropped: u64,
+}
+
+/// What is open and held.
+#[derive(Serialize, JsonSchema)]
 struct Open {
     calls: u64,
     calls_max: u64,
@@ -48,7 +63,9 @@ struct Open {
     tasks: usize,
 }
 
-#[derive(Serialize)]
+/// A queue with its candidates.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Queue")]
 struct QueueState {
     id: Arc<str>,
     name: Arc<str>,
@@ -56,11 +73,15 @@ struct QueueState {
     candidates: Vec<CandidateState>,
 }
 
-#[derive(Serialize)]
+/// A candidate as it stands for everybody.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Candidate")]
 struct CandidateState {
     route: Arc<str>,
     dialect: &'static str,
+    /// `ready`, `cooling`, `resting`, `probing`, or `missing` with `lack` saying what.
     state: &'static str,
+    /// When the state ends by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_in_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,18 +94,26 @@ struct CandidateState {
     today: Today,
 }
 
-#[derive(Serialize)]
-struct Today {
-    successes: u32,
-    failures: u32,
+/// Sessions; those that run or have something out come first.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::front) struct Sessions {
+    sessions: Vec<SessionState>,
+    /// How many there are in all.
+    sessions_known: usize,
 }
 
-#[derive(Serialize)]
-struct SessionState {
+/// A session.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Session")]
+pub(in crate::front) struct SessionState {
+    /// Its key; empty for background work.
     key: Arc<str>,
     background: bool,
+    /// Attempts that run.
     running: u32,
+    /// What runs, else what last produced output.
     running_now: Option<Arc<str>>,
+    /// Routes on which it holds a seat.
     seats: Vec<Arc<str>>,
     quarantined: Vec<Out>,
     verified: Vec<Verified>,
@@ -92,34 +121,43 @@ struct SessionState {
     truncations: Vec<Truncated>,
 }
 
-#[derive(Serialize)]
+/// A candidate that is out for one session.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Quarantined")]
 struct Out {
     queue: Arc<str>,
     route: Arc<str>,
-    class: &'static str,
+    class: ClassName,
     since_ms: u64,
+    /// Its own reset; none: the day's.
     until_ms: Option<u64>,
     parole_ms: Option<u64>,
     paroles: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    evidence: Option<serde_json::Value>,
+    evidence: Option<Said>,
 }
 
-#[derive(Serialize)]
+/// A candidate that produced output today and has not failed since.
+#[derive(Serialize, JsonSchema)]
 struct Verified {
     queue: Arc<str>,
     route: Arc<str>,
 }
 
-#[derive(Serialize)]
+/// How fast a candidate wrote today.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Speed")]
 struct SpeedState {
     route: Arc<str>,
+    /// Output tokens.
     tokens: u64,
+    /// From the first token to the end, summed.
     ms: u64,
     per_second: Option<f64>,
 }
 
-#[derive(Serialize)]
+/// Truncations in a row.
+#[derive(Serialize, JsonSchema)]
 struct Truncated {
     queue: Arc<str>,
     in_a_row: u32,
@@ -137,20 +175,8 @@ struct Seen {
 
 impl Front {
     pub(super) async fn state(&self, plan: &Arc<Plan>) -> State {
-        let evidence = self.stored(|store| store.evidence()).await;
-        let seen = self.core.look(|engine, now| Seen {
-            now,
-            day: engine.day(),
-            routes: engine.routes(now).map(|route| (route.route, route)).collect(),
-            sessions: engine.sessions().collect(),
-            waiting: engine.waiting(),
-            evidence: evidence.into_iter().collect(),
-        });
-        let mut sessions: Vec<&SessionStatus> = seen.sessions.iter().collect();
-        sessions.sort_by_key(|session| {
-            (session.running == 0, session.quarantined.is_empty(), session.session)
-        });
-        sessions.truncate(SESSIONS_MAX);
+        let seen = self.seen().await;
+        let store = self.core.store();
         State {
             version: env!("CARGO_PKG_VERSION"),
             instance: self.core.instance().to_owned(),
@@ -164,10 +190,51 @@ impl Front {
                 held_bytes_max: self.held.most(),
                 tasks: self.core.tasks().live(),
             },
+            recording: Recording {
+                trouble: store.trouble().map(trouble),
+                dropped: store.dropped(),
+            },
             queues: plan.queues().iter().map(|queue| self.queue_state(queue, &seen)).collect(),
-            sessions: sessions.iter().map(|session| self.session_state(session, &seen)).collect(),
+            sessions: self.listed(&seen, SESSIONS_MAX),
             sessions_known: seen.sessions.len(),
         }
+    }
+
+    /// At most so many sessions, those that matter first.
+    pub(super) async fn sessions(&self, most: usize) -> Sessions {
+        let seen = self.seen().await;
+        Sessions {
+            sessions: self.listed(&seen, most.min(SESSIONS_MAX)),
+            sessions_known: seen.sessions.len(),
+        }
+    }
+
+    /// One session; `None`: nothing is remembered of it.
+    pub(super) async fn session(&self, id: SessionId) -> Option<SessionState> {
+        let seen = self.seen().await;
+        let found = seen.sessions.iter().find(|session| session.session == id);
+        found.map(|session| self.session_state(session, &seen))
+    }
+
+    async fn seen(&self) -> Seen {
+        let evidence = self.stored(|store| store.evidence()).await;
+        self.core.look(|engine, now| Seen {
+            now,
+            day: engine.day(),
+            routes: engine.routes(now).map(|route| (route.route, route)).collect(),
+            sessions: engine.sessions().collect(),
+            waiting: engine.waiting(),
+            evidence: evidence.into_iter().collect(),
+        })
+    }
+
+    fn listed(&self, seen: &Seen, most: usize) -> Vec<SessionState> {
+        let mut sessions: Vec<&SessionStatus> = seen.sessions.iter().collect();
+        sessions.sort_by_key(|session| {
+            (session.running == 0, session.quarantined.is_empty(), session.session)
+        });
+        sessions.truncate(most);
+        sessions.iter().map(|session| self.session_state(session, seen)).collect()
     }
 
     fn queue_state(&self, queue: &QueueRuntime, seen: &Seen) -> QueueState {
@@ -189,10 +256,7 @@ impl Front {
                 max_sessions: row.max_sessions,
                 max_in_flight: row.max_in_flight,
                 context_window: row.window,
-                today: Today {
-                    successes: status.map_or(0, |status| status.tally.successes),
-                    failures: status.map_or(0, |status| status.tally.failures),
-                },
+                today: Today::of(status.map(|status| status.tally).unwrap_or_default()),
             }
         });
         QueueState {
@@ -214,10 +278,10 @@ impl Front {
                     queue: names.queue_name(*queue),
                     route: names.route_name(*route),
                 })
-                .map(said),
+                .map(Said::of),
             queue: names.queue_name(*queue),
             route: names.route_name(*route),
-            class: facts.class.name(),
+            class: ClassName(facts.class),
             since_ms: facts.since_ms,
             until_ms: facts.until_ms,
             parole_ms: facts.parole_ms,
@@ -276,6 +340,17 @@ fn standing(
         (None, true, _) => ("probing", None),
         (None, false, Some(ms)) => ("resting", Some(ms)),
         (None, false, None) => ("ready", None),
+    }
+}
+
+/// The one word for why records are not kept.
+const fn trouble(trouble: Trouble) -> &'static str {
+    match trouble {
+        Trouble::Full => "full",
+        Trouble::Locked => "locked",
+        Trouble::Behind => "behind",
+        Trouble::Disk => "disk",
+        Trouble::Ended => "ended",
     }
 }
 

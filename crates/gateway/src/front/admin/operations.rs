@@ -1,0 +1,401 @@
+//! Every operation of our own interface as data: its path, what it takes, what it gives.
+//!
+//! It refuses to be one of several lists: requests are routed by this table, their queries read by
+//! it, and the OpenAPI document is printed from it.
+
+use http::Method;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use super::{calls, dry_run, events, journal, ledger, release, state, test_queue, tokens};
+
+/// What the paths begin with.
+pub(super) const BASE: &str = "/api/v1";
+
+/// What is to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::front) enum Op {
+    State,
+    Sessions,
+    Session,
+    EndSession,
+    Calls,
+    Call,
+    Trace,
+    Release,
+    Journal,
+    Ledger,
+    Attempts,
+    DryRun,
+    TestQueue,
+    Events,
+    Tokens,
+    CreateToken,
+    RevokeToken,
+    OpenApi,
+}
+
+/// One operation.
+pub(in crate::front) struct Operation {
+    pub(super) op: Op,
+    pub(super) verb: Verb,
+    /// Behind [`BASE`]; `{name}` stands for one segment.
+    pub(super) path: &'static str,
+    pub(super) about: &'static str,
+    pub(super) query: &'static [Param],
+    pub(super) body: Option<SchemaOf>,
+    pub(super) gives: Gives,
+    /// Codes of its own failures, with their status.
+    pub(super) fails: &'static [(u16, &'static str)],
+}
+
+/// The methods that there are. Copied at compile time, as HTTP's own type is not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verb {
+    Get,
+    Post,
+    Delete,
+}
+
+pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// What a success carries.
+#[derive(Clone, Copy)]
+pub(super) enum Gives {
+    /// JSON of that schema.
+    Json(u16, SchemaOf),
+    /// Plain text.
+    Text(&'static str),
+    /// Server-sent events with JSON of that schema.
+    Events(SchemaOf),
+}
+
+/// One parameter of a query.
+pub(super) struct Param {
+    pub(super) name: &'static str,
+    pub(super) takes: Takes,
+    pub(super) about: &'static str,
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy)]
+pub(super) enum Takes {
+    /// How many lines, from 1.
+    Count { most: u64 },
+    /// A number, from 0.
+    Number { most: u64 },
+    /// Text.
+    Text,
+    /// One of these.
+    Choice(&'static [&'static str]),
+}
+
+const fn param(name: &'static str, takes: Takes, about: &'static str) -> Param {
+    Param { name, takes, about }
+}
+
+const fn limit(about: &'static str) -> Param {
+    param("limit", Takes::Count { most: 1_000 }, about)
+}
+
+/// JSON numbers up to here are exact everywhere.
+const EXACT_MAX: u64 = (1 << 53) - 1;
+const NUMBER: Takes = Takes::Number { most: EXACT_MAX };
+const DAY: Takes = Takes::Number { most: u32::MAX as u64 };
+
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+fn anything(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "object" })
+}
+
+const fn get(op: Op, path: &'static str, about: &'static str, gives: SchemaOf) -> Operation {
+    Operation {
+        op,
+        verb: Verb::Get,
+        path,
+        about,
+        query: &[],
+        body: None,
+        gives: Gives::Json(200, gives),
+        fails: &[],
+    }
+}
+
+const fn post(op: Op, path: &'static str, about: &'static str, gives: SchemaOf) -> Operation {
+    Operation { verb: Verb::Post, ..get(op, path, about, gives) }
+}
+
+const NO_CALL: &[(u16, &str)] = &[(404, "no_such_call")];
+const NO_SESSION: &[(u16, &str)] = &[(404, "no_such_session"), (409, "ambiguous_session")];
+const NO_QUEUE: &[(u16, &str)] = &[(404, "no_such_queue")];
+
+/// All of them, in the order of the documents.
+pub(in crate::front) static OPERATIONS: [Operation; 18] = [
+    get(
+        Op::State,
+        "/state",
+        "Everything at this instant: the day, queues with their candidates, sessions.",
+        of::<state::State>,
+    ),
+    Operation {
+        query: &[limit("At most so many.")],
+        ..get(
+            Op::Sessions,
+            "/sessions",
+            "Sessions; those that run or have something out come first.",
+            of::<state::Sessions>,
+        )
+    },
+    Operation {
+        fails: NO_SESSION,
+        ..get(Op::Session, "/sessions/{session}", "One session.", of::<state::SessionState>)
+    },
+    Operation {
+        fails: NO_SESSION,
+        ..post(
+            Op::EndSession,
+            "/sessions/{session}/end",
+            "The session is over: its seats go back.",
+            of::<release::Ended>,
+        )
+    },
+    Operation {
+        query: &[limit("At most so many past ones.")],
+        ..get(
+            Op::Calls,
+            "/calls",
+            "Open calls, oldest first, and past ones, newest first.",
+            of::<calls::List>,
+        )
+    },
+    Operation {
+        fails: NO_CALL,
+        ..get(
+            Op::Call,
+            "/calls/{call}",
+            "One call; once it is over with all its steps and why they were taken.",
+            of::<calls::Call>,
+        )
+    },
+    Operation {
+        gives: Gives::Text("The trace, as `ekiden replay` reads it."),
+        fails: NO_CALL,
+        ..get(
+            Op::Trace,
+            "/calls/{call}/trace",
+            "Everything that was decided and from what, without any text of a call.",
+            anything,
+        )
+    },
+    Operation {
+        body: Some(of::<release::Wish>),
+        fails: &[
+            (400, "bad_release"),
+            (404, "no_such_session"),
+            (404, "no_such_route"),
+            (404, "no_such_queue"),
+            (409, "ambiguous_session"),
+        ],
+        ..post(
+            Op::Release,
+            "/release",
+            "Lets go by hand: a session, one place of it, a route for everybody, or everything.",
+            of::<release::Released>,
+        )
+    },
+    Operation {
+        query: &[
+            limit("At most so many."),
+            param("before", NUMBER, "Only entries with a smaller number: the next page."),
+            param("after", NUMBER, "Only entries with a larger number."),
+            param("call", Takes::Text, "Only what this call led to."),
+            param("session", Takes::Text, "Only what is about this session, by its whole key."),
+            param("route", Takes::Text, "Only what is about this route."),
+            param("what", Takes::Text, "Only entries of this kind."),
+        ],
+        ..get(
+            Op::Journal,
+            "/journal",
+            "What happened and why, newest first.",
+            of::<journal::Journal>,
+        )
+    },
+    Operation {
+        query: &[
+            param(
+                "by",
+                Takes::Choice(&["day", "queue", "route", "session"]),
+                "One line for each; `day` if left out.",
+            ),
+            param("from_day", DAY, "The number of the first day."),
+            param("to_day", DAY, "The number of the last day."),
+            param("session", Takes::Text, "One session alone, by its whole key."),
+            param("queue", Takes::Text, "One queue alone."),
+            param("route", Takes::Text, "One route alone."),
+            param("after", Takes::Text, "Only lines behind this key: the next page."),
+            limit("At most so many lines."),
+        ],
+        ..get(
+            Op::Ledger,
+            "/ledger",
+            "Attempts and tokens, summed; reported and estimated tokens and waste apart.",
+            of::<ledger::Ledger>,
+        )
+    },
+    Operation {
+        query: &[
+            param("call", Takes::Text, "The attempts of this call, in order."),
+            limit("At most so many."),
+        ],
+        ..get(
+            Op::Attempts,
+            "/ledger/attempts",
+            "Single attempts of the ledger, newest first.",
+            of::<ledger::Attempts>,
+        )
+    },
+    Operation {
+        body: Some(of::<dry_run::Wish>),
+        fails: &[(400, "bad_body"), (404, "no_such_queue"), (409, "ambiguous_session")],
+        ..post(
+            Op::DryRun,
+            "/queues/{queue}/dry-run",
+            "What a call would do now, and why. Nothing is sent, taken or kept.",
+            of::<dry_run::DryRun>,
+        )
+    },
+    Operation {
+        fails: NO_QUEUE,
+        ..post(
+            Op::TestQueue,
+            "/queues/{queue}/test",
+            "Asks every candidate straight, four at a time, outside the relay: `hi`, at most 8 \
+             output tokens, 15 s. It costs what such a request costs. Nothing is kept.",
+            of::<test_queue::Tested>,
+        )
+    },
+    Operation {
+        gives: Gives::Events(of::<events::Event>),
+        fails: &[(503, "too_many_readers")],
+        ..get(
+            Op::Events,
+            "/events",
+            "Changes as they happen. `Last-Event-ID` resumes; where that is too long ago, or the \
+             reader fell behind, the first event is `reset`: read the state anew.",
+            anything,
+        )
+    },
+    get(
+        Op::Tokens,
+        "/tokens",
+        "Tokens of clients and administrators, without the tokens themselves.",
+        of::<tokens::List>,
+    ),
+    Operation {
+        body: Some(of::<tokens::Wish>),
+        gives: Gives::Json(201, of::<tokens::Made>),
+        fails: &[
+            (400, "bad_body"),
+            (404, "no_such_queue"),
+            (409, "too_many_tokens"),
+            (503, "not_kept"),
+        ],
+        ..post(
+            Op::CreateToken,
+            "/tokens",
+            "Makes a token. It is shown this once; a digest of it is kept.",
+            of::<tokens::Made>,
+        )
+    },
+    Operation {
+        verb: Verb::Delete,
+        fails: &[(404, "no_such_token"), (409, "last_token"), (503, "not_kept")],
+        ..get(
+            Op::RevokeToken,
+            "/tokens/{token}",
+            "Revokes a token: from now on it is answered with 401.",
+            of::<tokens::Revoked>,
+        )
+    },
+    get(Op::OpenApi, "/openapi.json", "This document.", anything),
+];
+
+/// What method and path (behind the base, without a slash in front) ask for, with the segments that
+/// stand for names.
+pub(in crate::front) fn find(
+    method: &Method,
+    path: &str,
+) -> Result<(&'static Operation, Vec<String>), Option<String>> {
+    let mut allowed: Vec<&str> = Vec::new();
+    for operation in &OPERATIONS {
+        let Some(names) = matched(operation.path, path) else { continue };
+        let verb = operation.verb;
+        let looks = *method == Method::HEAD && verb == Verb::Get;
+        if verb.method() == *method || looks {
+            return Ok((operation, names));
+        }
+        allowed.push(verb.name());
+        if verb == Verb::Get {
+            allowed.push("HEAD");
+        }
+    }
+    Err((!allowed.is_empty()).then(|| allowed.join(", ")))
+}
+
+fn matched(pattern: &str, path: &str) -> Option<Vec<String>> {
+    let (mut wanted, mut given) = (pattern.trim_start_matches('/').split('/'), path.split('/'));
+    let mut names = Vec::new();
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return Some(names),
+            (Some(name), Some(segment)) if name.starts_with('{') && !segment.is_empty() => {
+                names.push(crate::front::route::decoded(segment));
+            }
+            (Some(wanted), Some(segment)) if wanted == segment => {}
+            (Some(_), Some(_) | None) | (None, Some(_)) => return None,
+        }
+    }
+}
+
+impl Verb {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    const fn method(self) -> Method {
+        match self {
+            Self::Get => Method::GET,
+            Self::Post => Method::POST,
+            Self::Delete => Method::DELETE,
+        }
+    }
+}
+
+impl Op {
+    /// Its name in the document.
+    pub(super) fn id(self) -> String {
+        let name = format!("{self:?}");
+        let (first, rest) = name.split_at(1);
+        format!("{}{rest}", first.to_ascii_lowercase())
+    }
+}
+
+impl std::fmt::Debug for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Operation").field(&self.op).finish()
+    }
+}
+
+impl PartialEq for Operation {
+    fn eq(&self, other: &Self) -> bool {
+        self.op == other.op
+    }
+}
+
+impl Eq for Operation {}

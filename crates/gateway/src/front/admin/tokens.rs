@@ -1,0 +1,154 @@
+//! Tokens by API (G9).
+//!
+//! It refuses to show a token twice.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use schemars::JsonSchema;
+use secrecy::ExposeSecret;
+use serde::{Deserialize, Serialize};
+
+use crate::body::Body;
+use crate::front::Front;
+use crate::front::guard::beyond_loopback;
+use crate::front::reply::json;
+use crate::tokens::{LastToken, NewToken, Scope, Token, TokensError};
+
+use super::failure;
+use super::release::no_such;
+
+/// All tokens, oldest first.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Tokens")]
+pub(in crate::front) struct List {
+    tokens: Vec<TokenShown>,
+    /// Whether the gateway is reached from other machines, so that a token is asked for.
+    required: bool,
+}
+
+/// A token without itself.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Token")]
+pub(in crate::front) struct TokenShown {
+    /// Its public name.
+    id: String,
+    name: String,
+    scope: Scope,
+    /// The only queues that it may call; empty: everything.
+    queues: Vec<String>,
+    /// How many of its calls may be open at once; none: no limit of its own.
+    calls_max: Option<u32>,
+    open_calls: u64,
+    made_ms: u64,
+}
+
+/// What a new token shall be.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewToken")]
+pub(in crate::front) struct Wish {
+    /// For people.
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+    scope: Scope,
+    /// The ids of the only queues that it may call; empty or left out: everything.
+    #[serde(default)]
+    #[schemars(length(max = 100))]
+    queues: Vec<String>,
+    /// How many of its calls may be open at once.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    calls_max: Option<u32>,
+}
+
+/// A token, shown this once.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TokenMade")]
+pub(in crate::front) struct Made {
+    /// The token itself.
+    token: String,
+    made: TokenShown,
+}
+
+/// A token that holds no more.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TokenRevoked")]
+pub(in crate::front) struct Revoked {
+    /// Its id.
+    revoked: String,
+}
+
+impl Front {
+    pub(super) fn token_list(&self) -> List {
+        List {
+            tokens: self.core.tokens.list().iter().map(|token| TokenShown::of(token)).collect(),
+            required: beyond_loopback(self.listen),
+        }
+    }
+
+    pub(super) async fn make_token(&self, wish: Wish) -> Response<Body> {
+        let Wish { name, scope, queues, calls_max } = wish;
+        let fits = !name.trim().is_empty()
+            && name.chars().count() <= 100
+            && !name.chars().any(char::is_control)
+            && calls_max.is_none_or(|most| (1..=1_000_000).contains(&most))
+            && queues.len() <= 100;
+        if !fits {
+            let message = "`name` is text of 1 to 100 characters, `calls_max` from 1 to 1000000, and \
+                `queues` holds at most 100 ids";
+            return failure(StatusCode::BAD_REQUEST, "bad_body", message);
+        }
+        if let Some(unknown) = queues.iter().find(|id| self.core.plan().queue(id).is_none()) {
+            return no_such("queue", unknown);
+        }
+        let wish = NewToken { name, scope, queues, calls_max };
+        let (core, made_ms) = (Arc::clone(&self.core), self.core.clock().now().wall_ms);
+        let made = self.core.tasks().blocking(move || core.tokens.make(wish, made_ms)).await;
+        match made {
+            Ok(Ok((token, text))) => {
+                let token_text = text.expose_secret().to_owned();
+                let made = Made { token: token_text, made: TokenShown::of(&token) };
+                json(StatusCode::CREATED, &made)
+            }
+            Ok(Err(error)) => refused(&error),
+            Err(_) => not_kept("the gateway is stopping"),
+        }
+    }
+
+    pub(super) async fn revoke_token(&self, id: String) -> Response<Body> {
+        let last = if beyond_loopback(self.listen) { LastToken::Stays } else { LastToken::MayGo };
+        let (core, asked) = (Arc::clone(&self.core), id.clone());
+        let revoked = self.core.tasks().blocking(move || core.tokens.revoke(&asked, last)).await;
+        match revoked {
+            Ok(Ok(())) => json(StatusCode::OK, &Revoked { revoked: id }),
+            Ok(Err(TokensError::Unknown)) => no_such("token", &id),
+            Ok(Err(error)) => refused(&error),
+            Err(_) => not_kept("the gateway is stopping"),
+        }
+    }
+}
+
+impl TokenShown {
+    fn of(token: &Token) -> Self {
+        let NewToken { name, scope, queues, calls_max } = token.made_as.clone();
+        let (id, open_calls) = (token.id.clone(), token.open_calls());
+        Self { id, name, scope, queues, calls_max, open_calls, made_ms: token.made_ms }
+    }
+}
+
+fn refused(error: &TokensError) -> Response<Body> {
+    match error {
+        TokensError::TooMany => {
+            failure(StatusCode::CONFLICT, "too_many_tokens", &error.to_string())
+        }
+        TokensError::Last => failure(StatusCode::CONFLICT, "last_token", &error.to_string()),
+        TokensError::Unknown => failure(StatusCode::NOT_FOUND, "no_such_token", &error.to_string()),
+        TokensError::Io { .. } | TokensError::Unreadable { .. } | TokensError::NoRandom => {
+            not_kept(&error.to_string())
+        }
+    }
+}
+
+fn not_kept(why: &str) -> Response<Body> {
+    failure(StatusCode::SERVICE_UNAVAILABLE, "not_kept", why)
+}

@@ -1,0 +1,142 @@
+//! One small question to a candidate, straight: outside the relay (R39).
+//!
+//! It refuses to leave a trace: no seat, no tally, no quarantine, no journal, no ledger.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use bytes::Bytes;
+use ekiden_dialect::splice::{Edits, splice};
+use ekiden_dialect::whole::{End, Whole};
+use ekiden_dialect::{Dialect, request};
+use ekiden_engine::{AttemptId, Class};
+use ekiden_store::masked;
+use http::{HeaderMap, Method, Request};
+use secrecy::ExposeSecret;
+
+use crate::core::Core;
+use crate::evidence::{self, Around, Judged, Loopback};
+use crate::plan::CandidateRuntime;
+use crate::relay::attempt::{Running, Step, Streamed};
+use crate::upstream::{RequestBody, Sending};
+
+/// Output tokens that are asked for.
+const TOKENS_MAX: u32 = 8;
+/// How long a candidate may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// What became of the question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Told {
+    /// What went wrong; `None`: it answered. A truncated answer is one.
+    pub(crate) class: Option<Class>,
+    pub(crate) status: Option<u16>,
+    pub(crate) code: Option<String>,
+    /// Its words with keys masked.
+    pub(crate) message: Option<String>,
+    /// How long it took, in milliseconds.
+    pub(crate) took_ms: u64,
+}
+
+impl Core {
+    /// Asks a candidate `hi`. Dropping the future cancels the question.
+    pub(crate) async fn ask_straight(&self, candidate: &CandidateRuntime) -> Told {
+        let began = self.clock.now();
+        let asked = tokio::time::timeout(PATIENCE, self.question(candidate)).await;
+        let told = asked.unwrap_or_else(|_| Told::failed(Class::Timeout, "no answer within 15 s"));
+        let took_ms = self.clock.now().mono_ms.saturating_sub(began.mono_ms);
+        Told { took_ms, ..told }
+    }
+
+    async fn question(&self, candidate: &CandidateRuntime) -> Told {
+        let provider = &candidate.provider;
+        let dialect = provider.dialect;
+        if let Some(lack) = candidate.lack(dialect) {
+            return Told::failed(Class::Auth, &lack);
+        }
+        let body = Bytes::from(text(candidate));
+        let (Ok(read), Some(endpoint)) = (request::read(dialect, &body), &provider.endpoint) else {
+            return Told::failed(Class::InvalidRequest, "its address is no URL");
+        };
+        let dropped = &provider.settings.drop_fields;
+        let drop: Vec<&str> = dropped.iter().map(String::as_str).collect();
+        let body = splice(&read, &Edits { drop_members: &drop, ..Edits::default() });
+        let mut request = Request::new(RequestBody::of(&body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = endpoint.clone();
+        *request.headers_mut() = provider.headers.request(&HeaderMap::new(), "application/json");
+        let sending = Sending::start(provider.lane.fresh(), request);
+        let sent = (body, 0);
+        let mut running =
+            Running::start(AttemptId(1), 0, sent, sending, Streamed::No, (dialect, 1));
+        loop {
+            let step = poll_fn(|cx| running.poll(cx)).await;
+            if let Some(told) = self.told(candidate, &running.headers, step) {
+                return told;
+            }
+        }
+    }
+
+    fn told(&self, candidate: &CandidateRuntime, headers: &HeaderMap, step: Step) -> Option<Told> {
+        let settings = &candidate.provider.settings;
+        let around = Around {
+            wall_ms: self.clock.now().wall_ms,
+            provider: &settings.id,
+            zone: self.clock.calendar().zone(),
+            loopback: if settings.base_url.is_loopback() { Loopback::Yes } else { Loopback::No },
+        };
+        let known: Vec<&str> = settings.key.iter().map(ExposeSecret::expose_secret).collect();
+        let failed = |status, judged: Judged| Told {
+            class: Some(judged.failure.class),
+            status,
+            code: judged.code.map(|code| masked(&code, &known)),
+            message: Some(masked(&judged.message, &known)),
+            took_ms: 0,
+        };
+        match step {
+            Step::Sent | Step::Head | Step::Event(..) | Step::HeadOfError => None,
+            Step::Whole(status, _, Whole::Answer(answer)) => Some(ended(status, answer.end())),
+            Step::Whole(status, bytes, Whole::Error(_) | Whole::Malformed(_)) => {
+                Some(failed(Some(status), evidence::http(status, headers, &bytes, &around)))
+            }
+            Step::Error { status, body } => {
+                Some(failed(Some(status), evidence::http(status, headers, &body, &around)))
+            }
+            Step::Broken { fault, .. } => Some(failed(None, evidence::transport(&fault, &around))),
+            Step::Ended | Step::TooLarge => {
+                Some(Told::failed(Class::ServerError, "the answer is no answer"))
+            }
+        }
+    }
+}
+
+impl Told {
+    fn failed(class: Class, message: &str) -> Self {
+        let message = Some(message.to_owned());
+        Self { class: Some(class), status: None, code: None, message, took_ms: 0 }
+    }
+}
+
+fn ended(status: u16, end: End) -> Told {
+    let class = match end {
+        End::Whole | End::Truncated => None,
+        End::Filtered => Some(Class::ContentFilter),
+        End::Empty | End::Cut => Some(Class::EmptyResponse),
+    };
+    Told { class, status: Some(status), code: None, message: None, took_ms: 0 }
+}
+
+fn text(candidate: &CandidateRuntime) -> String {
+    let limit = match candidate.provider.dialect {
+        // The vendor's reasoning models refuse the older name, and third parties the newer one.
+        Dialect::OpenAiChat if candidate.provider.is_native() => "max_completion_tokens",
+        Dialect::OpenAiChat | Dialect::AnthropicMessages => "max_tokens",
+        Dialect::OpenAiResponses => "max_output_tokens",
+    };
+    serde_json::json!({
+        "model": candidate.model,
+        limit: TOKENS_MAX,
+        "messages": [{ "role": "user", "content": "hi" }],
+    })
+    .to_string()
+}
