@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ekiden_engine::Class;
 use ekiden_engine::{Clock, LiftedBy, Mode, WaitFor};
 
-use crate::masked::Evidence;
+use crate::masked::{Evidence, masked};
 use crate::record::{CallName, Place};
 
 /// One line of the journal (R32).
@@ -138,6 +138,15 @@ pub enum What {
         /// What it got.
         queue: Arc<str>,
     },
+    /// Other settings hold from now on (G7).
+    SettingsTaken,
+    /// The settings were changed so that they cannot be used: the last good ones hold (G7).
+    SettingsRefused {
+        /// File, line and column of the first problem, as far as it has a place.
+        place: Arc<str>,
+        /// What is wrong there.
+        message: String,
+    },
     /// The machine slept (R48).
     Slept {
         /// For how long, in milliseconds.
@@ -169,6 +178,8 @@ impl What {
             Self::ChunkSkipped { .. } => "chunk_skipped",
             Self::Refused { .. } => "refused",
             Self::QueueGone { .. } => "queue_gone",
+            Self::SettingsTaken => "settings_taken",
+            Self::SettingsRefused { .. } => "settings_refused",
             Self::Slept { .. } => "slept",
             Self::Turned { .. } => "turned",
         }
@@ -182,6 +193,7 @@ impl What {
             }
             Self::Repaired { param, .. } => *param = cut(param),
             Self::QueueGone { asked, .. } => *asked = cut(asked).into(),
+            Self::SettingsRefused { message, .. } => *message = masked(message, &[]),
             Self::Lifted { .. }
             | Self::OnTrial { .. }
             | Self::Warmed { .. }
@@ -192,6 +204,7 @@ impl What {
             | Self::Continued { .. }
             | Self::ChunkSkipped { .. }
             | Self::Refused { .. }
+            | Self::SettingsTaken
             | Self::Slept { .. }
             | Self::Turned { .. } => {}
         }

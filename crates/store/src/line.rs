@@ -16,7 +16,8 @@ pub(crate) struct Line {
     pub(crate) session: Option<Arc<str>>,
     pub(crate) queue: Option<Arc<str>>,
     pub(crate) route: Option<Arc<str>>,
-    /// The other route of a failover, the id that was asked for, or a request's member.
+    /// The other route of a failover, the id that was asked for, a request's member, or a place in
+    /// the settings.
     pub(crate) other: Option<Arc<str>>,
     pub(crate) class: Option<Class>,
     /// By what, which clock, what for, what was told.
@@ -76,6 +77,12 @@ impl Line {
                 queue: Some(Arc::clone(queue)),
                 ..Self::default()
             },
+            What::SettingsTaken => Self::default(),
+            What::SettingsRefused { place, message } => Self {
+                other: Some(Arc::clone(place)),
+                evidence: Evidence { message: Some(message.clone()), ..Evidence::default() },
+                ..Self::default()
+            },
             What::Slept { ms } => Self { amount: Some(*ms), ..Self::default() },
             What::Turned { day } => Self { amount: number(*day), ..Self::default() },
         }
@@ -125,6 +132,11 @@ impl Line {
                 queue: self.queue?,
             },
             "queue_gone" => What::QueueGone { asked: self.other?, queue: self.queue? },
+            "settings_taken" => What::SettingsTaken,
+            "settings_refused" => What::SettingsRefused {
+                place: self.other?,
+                message: self.evidence.message.unwrap_or_default(),
+            },
             "slept" => What::Slept { ms: amount? },
             "turned" => What::Turned { day: small()? },
             _ => return None,

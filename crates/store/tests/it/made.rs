@@ -169,7 +169,7 @@ impl Chance {
         let (place, route) = (self.place(), self.route());
         let (session, queue) = (self.session(), self.queue());
         let by = self.pick(&[LiftedBy::Success, LiftedBy::Release, LiftedBy::Reset]);
-        match self.below(16) {
+        match self.below(18) {
             0 => What::Quarantined {
                 place,
                 class: self.class(),
@@ -208,7 +208,12 @@ impl Chance {
             11 => What::ChunkSkipped { route },
             12 => What::Refused { session, queue, told: self.told() },
             13 => What::QueueGone { asked: "older ".repeat(50).into(), queue },
-            14 => What::Slept { ms: self.time() },
+            14 => What::SettingsTaken,
+            15 => What::SettingsRefused {
+                place: "/etc/ekiden.toml:3:5".into(),
+                message: "unknown key `sk-ant-0123456789abcdef`".repeat(20),
+            },
+            16 => What::Slept { ms: self.time() },
             _ => What::Turned { day: 7 },
         }
     }
