@@ -296,8 +296,8 @@ impl Say for StartError {
             Self::PortTaken { addr } => format!("另一个程序已在 {addr} 监听"),
             Self::NotPermitted { addr } => format!("当前用户不能在 {addr} 监听"),
             Self::NoSuchAddress { addr } => format!("本机没有地址 {addr}"),
-            Self::NotLoopback { addr } => {
-                format!("{addr} 可从其他机器访问，而本版本没有客户端令牌")
+            Self::NoTokens { addr } => {
+                format!("{addr} 可从其他机器访问，而还没有客户端令牌或管理令牌")
             }
             Self::Io { addr, cause } => format!("无法在 {addr} 监听：{cause}"),
             _ => self.english(),
@@ -318,8 +318,9 @@ impl Say for Hint<'_> {
                 "end that program, or start this one with --listen 127.0.0.1:PORT"
             }
             StartError::NotPermitted { .. } => "take a port from 1024 on: --listen 127.0.0.1:8787",
-            StartError::NoSuchAddress { .. } | StartError::NotLoopback { .. } => {
-                "take a loopback address: --listen 127.0.0.1:8787"
+            StartError::NoSuchAddress { .. } => "take a loopback address: --listen 127.0.0.1:8787",
+            StartError::NoTokens { .. } => {
+                "make one of each while it listens on 127.0.0.1 (POST /api/v1/tokens), or stay there"
             }
             StartError::Io { .. } => "try another address: --listen 127.0.0.1:PORT",
             _ => "try another address: --listen 127.0.0.1:PORT",
@@ -334,8 +335,9 @@ impl Say for Hint<'_> {
             }
             StartError::PortTaken { .. } => "结束那个程序，或用 --listen 127.0.0.1:端口 启动本程序",
             StartError::NotPermitted { .. } => "请用 1024 以上的端口：--listen 127.0.0.1:8787",
-            StartError::NoSuchAddress { .. } | StartError::NotLoopback { .. } => {
-                "请用本机回环地址：--listen 127.0.0.1:8787"
+            StartError::NoSuchAddress { .. } => "请用本机回环地址：--listen 127.0.0.1:8787",
+            StartError::NoTokens { .. } => {
+                "先在 127.0.0.1 上监听时各建一个（POST /api/v1/tokens），或只监听本机"
             }
             StartError::Io { .. } => "换一个地址：--listen 127.0.0.1:端口",
             _ => "换一个地址：--listen 127.0.0.1:端口",

@@ -245,8 +245,8 @@ const NAME: Kind = Kind::Text { max_chars: 100 };
 #[rustfmt::skip]
 static KEYS: [Key; 43] = [
     key(Group::Top, "listen", Kind::Listen,
-        "Where the gateway listens; a loopback address (G9).",
-        "网关监听地址，须为本机回环地址（G9）。").default_is("\"127.0.0.1:8787\"").variable_is("EKIDEN_LISTEN"),
+        "Where the gateway listens. Other machines reach it only on an address that is not loopback, and then it starts only with a client token and an admin token (G9).",
+        "网关监听地址。监听非回环地址时其他机器才能访问，且须先有客户端令牌和管理令牌才会启动（G9）。").default_is("\"127.0.0.1:8787\"").variable_is("EKIDEN_LISTEN"),
     key(Group::Top, "time_zone", Kind::Zone,
         "The time zone whose day counts, by its IANA name (R17).",
         "以哪个时区计日，填 IANA 名称（R17）。").default_is("the system's").variable_is("EKIDEN_TIME_ZONE"),

@@ -13,7 +13,7 @@ use crate::url::BaseUrl;
 /// Everything that was set, checked; shared as `Arc<Config>`.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the gateway listens; always a loopback address in this version (G9).
+    /// Where the gateway listens; beyond loopback it starts only with tokens (G9).
     pub listen: SocketAddr,
     /// The IANA name of the zone whose day counts (R17); `None`: the system's.
     pub time_zone: Option<String>,

@@ -116,6 +116,14 @@ enum Happened {
     Refused { session: Arc<str>, queue: Arc<str>, told: ToldShown },
     /// A deleted queue was asked for.
     QueueGone { asked: Arc<str>, queue: Arc<str> },
+    /// Other settings hold from now on.
+    SettingsTaken,
+    /// The settings were changed so that they cannot be used: the last good ones hold.
+    SettingsRefused {
+        /// File, line and column of the first problem.
+        place: Arc<str>,
+        message: String,
+    },
     /// This machine slept.
     Slept { ms: u64 },
     /// A new day began.
@@ -219,6 +227,8 @@ impl Happened {
                 Self::Refused { session, queue, told: ToldShown::of(told) }
             }
             What::QueueGone { asked, queue } => Self::QueueGone { asked, queue },
+            What::SettingsTaken => Self::SettingsTaken,
+            What::SettingsRefused { place, message } => Self::SettingsRefused { place, message },
             What::Slept { ms } => Self::Slept { ms },
             What::Turned { day } => Self::Turned { day },
         }
