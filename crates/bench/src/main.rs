@@ -179,14 +179,15 @@ fn run(options: &Options) -> anyhow::Result<()> {
     }
     results.machine.load[1] = report::load();
     let file = places.folder.join("results.json");
-    let kept = fs::read_to_string(&file).unwrap_or_default();
-    let earlier = serde_json::from_str(&kept).ok().and_then(|earlier| results.against(&earlier));
     let text = results.markdown();
-    say(&format!("\n{text}\n{}", earlier.unwrap_or_default()));
+    say(&format!("\n{text}"));
     // Counts alone, and a short pass, are no run to compare with.
     if options.subjects == Subjects::Counts || options.length == Length::Quick {
         return Ok(());
     }
+    let kept = fs::read_to_string(&file).unwrap_or_default();
+    let earlier = serde_json::from_str(&kept).ok().and_then(|earlier| results.against(&earlier));
+    say(&earlier.unwrap_or_default());
     fs::write(&file, format!("{:#}\n", results.json()))?;
     say(&format!("All samples are in {}.", file.display()));
     match &options.page {
