@@ -54,7 +54,9 @@ pub(crate) fn check(
     match shown {
         // Who rebinds a name makes a browser ask, and no browser knows a token.
         Shown::Known(_) => {}
-        Shown::Nothing | Shown::Unknown => host(parts, listen)?,
+        // It is refused whatever it asks for, and shall hear why.
+        Shown::Unknown => {}
+        Shown::Nothing => host(parts, listen)?,
     }
     let access = origin(parts, allowed_origins)?;
     if matches!(access, Access::Plain) && text(&parts.headers, "sec-fetch-site") == "cross-site" {
@@ -107,11 +109,11 @@ pub(crate) fn admit(
     }
     let beyond = beyond_loopback(listen);
     match (asked, shown) {
-        (Asks::Health, _) => Ok(()),
         (_, Shown::Unknown) => Err(Refusal::Unauthorized(
             "This token was revoked, or was never made here. Ask whoever runs this gateway for \
              another.",
         )),
+        (Asks::Health, Shown::Nothing | Shown::Known(_)) => Ok(()),
         (Asks::Calls | Asks::Admin, Shown::Nothing) if beyond => Err(Refusal::Unauthorized(
             "This gateway asks for a token: send it as `Authorization: Bearer TOKEN` or \
              `x-api-key: TOKEN`.",
@@ -155,11 +157,18 @@ fn host(parts: &Parts, listen: SocketAddr) -> Result<(), Refusal> {
         },
     };
     let name = host_name(named);
-    let same = name.parse::<IpAddr>().is_ok_and(|ip| ip == listen.ip());
+    // Only names can be rebound; on which of its addresses a machine is reached, it cannot know.
+    let beyond = beyond_loopback(listen);
+    let same = name.parse::<IpAddr>().is_ok_and(|ip| beyond || ip == listen.ip());
     if is_loopback(name) || same {
         return Ok(());
     }
     let shown: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
+    if beyond {
+        return Err(Refusal::Forbidden(format!(
+            "The host `{shown}` may be anybody's. Send a token, as every call here needs one."
+        )));
+    }
     Err(Refusal::Forbidden(format!(
         "The host `{shown}` is not this machine. Use http://{listen} or http://localhost:{}.",
         listen.port()

@@ -8,9 +8,12 @@
 )]
 
 mod admin;
+mod api;
 mod bodies;
 mod ending;
+mod events;
 mod guards;
 mod lookup;
 mod sockets;
 mod support;
+mod tokens;

@@ -1,0 +1,274 @@
+//! Tokens: who may call and look from other machines.
+
+use std::sync::Arc;
+
+use http::{Method, Request};
+use http_body_util::Full;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+
+use ekiden_gateway::tokens::{ClientTokens, NewToken, Scope};
+use ekiden_gateway::{CoreOptions, Gateway, StartError};
+use ekiden_sim::Upstream;
+
+use crate::support::{Answer, CHAT, MESSAGES, SETTINGS, World, config, hello, options, request};
+
+fn wish(scope: Scope) -> NewToken {
+    NewToken { name: "a".to_owned(), scope, queues: Vec::new(), calls_max: None }
+}
+
+/// A gateway on that address, with a client's token and an administrator's.
+struct Guarded {
+    world: World,
+    client: String,
+    admin: String,
+}
+
+impl Guarded {
+    fn on(listen: &str, script: &str) -> Self {
+        let settings = format!("listen = \"{listen}\"\n{SETTINGS}");
+        let upstream = Upstream::new(script.parse().expect("a script"));
+        let tokens = ClientTokens::default();
+        let make = |scope| tokens.make(wish(scope), 1).expect("made").1.expose_secret().to_owned();
+        let (client, admin) = (make(Scope::Client), make(Scope::Admin));
+        let options = CoreOptions { tokens: Some(Arc::new(tokens)), ..options(&upstream) };
+        let gateway = Gateway::in_process(config(&settings), options);
+        Self { world: World { gateway, upstream }, client, admin }
+    }
+
+    async fn ask(&self, method: Method, path: &str, token: Option<&str>, body: &str) -> Answer {
+        let bearer = token.map(|token| format!("Bearer {token}"));
+        let mut headers = vec![("host", "192.0.2.7:8787")];
+        headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+        self.world.send(request(method, path, &headers, body.to_owned())).await
+    }
+
+    async fn make(&self, wish: &Value) -> (String, String) {
+        let body = wish.to_string();
+        let made = self.ask(Method::POST, "/api/v1/tokens", Some(&self.admin), &body).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        let json = made.json();
+        let text = |value: &Value| value.as_str().expect("text").to_owned();
+        (text(&json["token"]), text(&json["made"]["id"]))
+    }
+}
+
+const EVERYWHERE: &str = "0.0.0.0:8787";
+
+#[tokio::test(start_paused = true)]
+async fn g09_beyond_loopback_nothing_but_health_is_answered_without_a_token() {
+    let guarded = Guarded::on(EVERYWHERE, "ok:Yes.");
+    let body = hello("default").to_string();
+    for (method, path) in [
+        (Method::POST, CHAT),
+        (Method::POST, MESSAGES),
+        (Method::POST, "/v1/messages/count_tokens"),
+        (Method::GET, "/v1/models"),
+        (Method::GET, "/v1/models/default"),
+        (Method::GET, "/"),
+        (Method::GET, "/api/v1/state"),
+        (Method::GET, "/api/v1/openapi.json"),
+        (Method::GET, "/nowhere"),
+        (Method::DELETE, CHAT),
+    ] {
+        for token in [None, Some("sk-something"), Some("ekt_0123")] {
+            let headers: Vec<(&str, String)> =
+                token.map(|token| ("x-api-key", token.to_owned())).into_iter().collect();
+            let mut ask = Request::builder().method(method.clone()).uri(path);
+            ask = ask.header("host", "localhost:8787");
+            for (name, value) in headers {
+                ask = ask.header(name, value);
+            }
+            let ask = ask.body(Full::new(body.clone().into())).expect("a request");
+            let answer = guarded.world.send(ask).await;
+            assert_eq!(answer.status, 401, "{method} {path} {token:?}");
+            assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+            let anthropic = path.contains("messages");
+            assert!(!anthropic || answer.is_anthropic_error(), "{answer:?}");
+        }
+    }
+    for path in ["/healthz", "/readyz"] {
+        let answer = guarded.world.get(path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(!answer.text().contains("chat/m"), "{}", answer.text());
+    }
+    assert_eq!(guarded.world.upstream.log().requests.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_a_client_calls_and_only_an_administrator_looks() {
+    let guarded = Guarded::on(EVERYWHERE, "ok:Yes.");
+    let body = hello("default").to_string();
+    let call = guarded.ask(Method::POST, CHAT, Some(&guarded.client), &body).await;
+    assert_eq!(call.status, 200, "{call:?}");
+    for path in ["/api/v1/state", "/api/v1/tokens", "/api/v1/events"] {
+        let answer = guarded.ask(Method::GET, path, Some(&guarded.client), "").await;
+        assert_eq!(answer.status, 403, "{path}");
+    }
+    let release = "{\"all\":true}";
+    let path = "/api/v1/release";
+    let answer = guarded.ask(Method::POST, path, Some(&guarded.client), release).await;
+    assert_eq!(answer.status, 403);
+    assert_eq!(guarded.ask(Method::POST, path, Some(&guarded.admin), release).await.status, 200);
+    let state = guarded.ask(Method::GET, "/api/v1/state", Some(&guarded.admin), "").await;
+    assert_eq!(state.status, 200);
+    assert!(!state.text().contains(&guarded.client), "{}", state.text());
+    let sent = guarded.world.upstream.log();
+    let headers = format!("{:?}", sent.calls().map(|call| call.headers.clone()).collect::<Vec<_>>());
+    assert!(!headers.contains(&guarded.client), "a token never leaves: {headers}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_a_revoked_token_is_told_so_in_the_dialect_on_loopback_too() {
+    for listen in [EVERYWHERE, "127.0.0.1:8787"] {
+        let guarded = Guarded::on(listen, "ok:Yes.");
+        let host = if listen == EVERYWHERE { "192.0.2.7:8787" } else { "localhost:8787" };
+        let send = |path: &'static str, name: &'static str, token: String| {
+            let headers = [("host", host), (name, token.as_str())];
+            guarded.world.send(request(Method::POST, path, &headers, hello("default").to_string()))
+        };
+        let admin = [("host", host), ("x-api-key", guarded.admin.as_str())];
+        let wish = json!({ "name": "b", "scope": "client" }).to_string();
+        let made = guarded.world.send(request(Method::POST, "/api/v1/tokens", &admin, wish)).await;
+        let made = made.json();
+        let token = made["token"].as_str().expect("a token").to_owned();
+        let id = made["made"]["id"].as_str().expect("an id");
+        assert_eq!(send(CHAT, "x-api-key", token.clone()).await.status, 200);
+        let path = format!("/api/v1/tokens/{id}");
+        let gone = guarded.world.send(request(Method::DELETE, &path, &admin, "")).await;
+        assert_eq!(gone.json(), json!({ "revoked": id }));
+        let again = guarded.world.send(request(Method::DELETE, &path, &admin, "")).await;
+        assert_eq!(again.status, 404);
+        let chat = send(CHAT, "x-api-key", token.clone()).await;
+        assert_eq!((chat.status, chat.json()["error"]["code"].clone()), (401, json!("invalid_api_key")));
+        let messages = send(MESSAGES, "x-api-key", token.clone()).await;
+        assert!(messages.status == 401 && messages.is_anthropic_error(), "{messages:?}");
+        assert!(messages.message().contains("revoked"), "{}", messages.message());
+        let list = guarded.world.send(request(Method::GET, "/api/v1/tokens", &admin, "")).await;
+        assert!(!list.text().contains(&token) && !list.text().contains(id), "{}", list.text());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_a_token_in_the_query_is_refused_whatever_it_is_worth() {
+    for listen in [EVERYWHERE, "127.0.0.1:8787"] {
+        let guarded = Guarded::on(listen, "ok:Yes.");
+        let body = hello("default").to_string();
+        for query in ["key={}", "access_token={}", "x=1&token=Bearer%20{}", "{}"] {
+            let path = format!("{CHAT}?{}", query.replace("{}", &guarded.client));
+            for token in [None, Some(guarded.client.as_str())] {
+                let bearer = token.map(|token| format!("Bearer {token}"));
+                let mut headers = vec![("host", "localhost:8787")];
+                headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+                let answer = guarded
+                    .world
+                    .send(request(Method::POST, &path, &headers, body.clone()))
+                    .await;
+                assert_eq!(answer.status, 401, "{path}");
+                assert!(answer.message().contains("URL"), "{}", answer.message());
+                assert!(!answer.text().contains(&guarded.client));
+            }
+        }
+        assert_eq!(guarded.world.upstream.log().requests.len(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_a_token_tied_to_queues_calls_and_sees_no_other() {
+    let guarded = Guarded::on(EVERYWHERE, "ok:Yes.");
+    let wish = json!({ "name": "b", "scope": "client", "queues": ["opus"] });
+    let (token, _) = guarded.make(&wish).await;
+    let ask = |model: &str, path: &'static str| {
+        let body = hello(model).to_string();
+        let token = token.clone();
+        let guarded = &guarded;
+        async move { guarded.ask(Method::POST, path, Some(&token), &body).await.status }
+    };
+    assert_eq!(ask("opus", MESSAGES).await, 200);
+    for model in ["default", "gpt-5", "claude/c", "chat/m"] {
+        assert_eq!(ask(model, CHAT).await, 403, "{model}");
+        assert_eq!(ask(model, "/v1/messages/count_tokens").await, 403, "{model}");
+    }
+    let models = guarded.ask(Method::GET, "/v1/models", Some(&token), "").await.json();
+    let ids: Vec<_> = models["data"].as_array().expect("data").iter().map(|it| &it["id"]).collect();
+    assert_eq!(ids, ["opus", "claude-queue-opus"]);
+    assert_eq!(guarded.ask(Method::GET, "/v1/models/opus", Some(&token), "").await.status, 200);
+    assert_eq!(guarded.ask(Method::GET, "/v1/models/default", Some(&token), "").await.status, 404);
+    let unknown = json!({ "name": "c", "scope": "client", "queues": ["nope"] }).to_string();
+    let refused = guarded.ask(Method::POST, "/api/v1/tokens", Some(&guarded.admin), &unknown).await;
+    assert_eq!(refused.status, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_a_token_has_no_more_open_calls_than_it_may() {
+    let guarded = Guarded::on(EVERYWHERE, "hang; ok:Yes.");
+    let wish = json!({ "name": "b", "scope": "client", "calls_max": 1 });
+    let (token, _) = guarded.make(&wish).await;
+    let body = hello("default").to_string();
+    let first = guarded.ask(Method::POST, CHAT, Some(&token), &body);
+    let second = async {
+        tokio::task::yield_now().await;
+        guarded.ask(Method::POST, CHAT, Some(&token), &body).await
+    };
+    {
+        tokio::pin!(first);
+        let second = tokio::select! {
+            biased;
+            _ = &mut first => panic!("it hangs"),
+            second = second => second,
+        };
+        assert_eq!((second.status, second.header("retry-after")), (429, Some("1")), "{second:?}");
+        let other = guarded.ask(Method::POST, CHAT, Some(&guarded.client), &body).await;
+        assert_eq!(other.status, 200, "another token's calls are its own");
+    }
+    guarded.world.gateway.core().tasks().idle().await;
+    assert_eq!(guarded.ask(Method::POST, CHAT, Some(&token), &body).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_without_a_token_a_wrong_host_is_refused_and_with_one_a_foreign_origin_is() {
+    let guarded = Guarded::on(EVERYWHERE, "ok:Yes.");
+    let body = hello("default").to_string();
+    let rebound = [("host", "evil.example:8787")];
+    let answer = guarded.world.send(request(Method::POST, CHAT, &rebound, body.clone())).await;
+    assert_eq!(answer.status, 403);
+    let bearer = format!("Bearer {}", guarded.admin);
+    let named = [("host", "gateway.lan:8787"), ("authorization", bearer.as_str())];
+    let answer = guarded.world.send(request(Method::POST, CHAT, &named, body.clone())).await;
+    assert_eq!(answer.status, 200, "a name of this network, and no browser knows the token");
+    for foreign in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")] {
+        let page = [named[0], named[1], foreign];
+        let path = "/api/v1/release";
+        let answer = guarded.world.send(request(Method::POST, path, &page, "{\"all\":true}")).await;
+        assert_eq!(answer.status, 403, "{foreign:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_nobody_locks_everybody_out() {
+    let guarded = Guarded::on(EVERYWHERE, "ok:Yes.");
+    let admin = Some(guarded.admin.as_str());
+    let list = guarded.ask(Method::GET, "/api/v1/tokens", admin, "").await.json();
+    assert_eq!(list["required"], true);
+    for token in list["tokens"].as_array().expect("tokens") {
+        let path = format!("/api/v1/tokens/{}", token["id"].as_str().expect("an id"));
+        let refused = guarded.ask(Method::DELETE, &path, admin, "").await;
+        assert_eq!(refused.json()["error"]["code"], "last_token", "{refused:?}");
+    }
+    assert_eq!(guarded.ask(Method::GET, "/api/v1/state", admin, "").await.status, 200);
+}
+
+#[tokio::test]
+async fn g09_beyond_loopback_it_starts_with_tokens_alone() {
+    let settings = config(&format!("listen = \"0.0.0.0:0\"\n{SETTINGS}"));
+    let refused = Gateway::start(Arc::clone(&settings), CoreOptions::default()).await;
+    let Err(refused @ StartError::NoTokens { .. }) = refused else { panic!("it started") };
+    assert!(refused.to_string().contains("hint: "), "{refused}");
+    let tokens = ClientTokens::default();
+    for scope in [Scope::Client, Scope::Admin] {
+        drop(tokens.make(wish(scope), 1).expect("made"));
+    }
+    let options = CoreOptions { tokens: Some(Arc::new(tokens)), ..CoreOptions::default() };
+    let running = Gateway::start(settings, options).await.expect("started");
+    running.shutdown().await;
+}
