@@ -75,6 +75,14 @@ impl Problems {
         Self { file: file.to_owned(), list: list.collect() }
     }
 
+    /// One error without a place in the text, such as that there is no file.
+    #[must_use]
+    pub fn one(file: &str, message: String, hint: &str) -> Self {
+        let hint = Some(hint.to_owned());
+        let problem = Problem { severity: Severity::Error, place: None, message, hint };
+        Self { file: file.to_owned(), list: vec![problem] }
+    }
+
     /// Whether any of them refuses the configuration.
     #[must_use]
     pub fn is_fatal(&self) -> bool {

@@ -310,6 +310,10 @@ impl Engine {
     /// The day has turned. A day that has passed never comes back (R17).
     pub fn turn(&mut self, day: Day) {
         if day.number <= self.day.number {
+            // Another reset hour: the same day ends at another moment.
+            if day.number == self.day.number {
+                self.day = day;
+            }
             return;
         }
         self.day = day;

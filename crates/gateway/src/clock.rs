@@ -3,6 +3,7 @@
 //! It refuses to sleep: whoever waits computes an instant from here and hands it to the runtime.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ekiden_engine::{Day, Now};
@@ -20,7 +21,8 @@ use tokio::time::Instant;
 pub struct Clock {
     started: Instant,
     wall: Wall,
-    calendar: Calendar,
+    /// Settings may change it.
+    calendar: RwLock<Calendar>,
 }
 
 #[derive(Debug)]
@@ -44,14 +46,14 @@ impl Clock {
     /// The clocks of this machine.
     #[must_use]
     pub fn system(calendar: Calendar) -> Self {
-        Self { started: instant_now(), wall: Wall::System, calendar }
+        Self { started: instant_now(), wall: Wall::System, calendar: RwLock::new(calendar) }
     }
 
     /// For tests: a wall clock that starts at this Unix millisecond and keeps step with tokio's.
     #[must_use]
     pub fn starting_at(wall_ms: u64, calendar: Calendar) -> Self {
         let wall = Wall::Virtual { started_ms: wall_ms, jumped_ms: AtomicI64::new(0) };
-        Self { started: instant_now(), wall, calendar }
+        Self { started: instant_now(), wall, calendar: RwLock::new(calendar) }
     }
 
     /// For tests: the wall clock jumps ahead (or back), as after a sleep. A system clock does not.
@@ -83,13 +85,22 @@ impl Clock {
     /// The logical day of a moment.
     #[must_use]
     pub fn day(&self, now: Now) -> Day {
-        self.calendar.day(now.wall_ms)
+        self.held().day(now.wall_ms)
     }
 
-    /// The calendar.
+    /// The zone of the day.
     #[must_use]
-    pub const fn calendar(&self) -> &Calendar {
-        &self.calendar
+    pub fn zone(&self) -> TimeZone {
+        self.held().zone.clone()
+    }
+
+    /// From now on the day turns by this calendar.
+    pub(crate) fn keep_days_by(&self, calendar: Calendar) {
+        *self.calendar.write().unwrap_or_else(PoisonError::into_inner) = calendar;
+    }
+
+    fn held(&self) -> RwLockReadGuard<'_, Calendar> {
+        self.calendar.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,12 +114,6 @@ impl Calendar {
             None => TimeZone::system(),
         };
         Self { zone, reset_hour: reset_hour.min(23) as i8 }
-    }
-
-    /// The zone.
-    #[must_use]
-    pub const fn zone(&self) -> &TimeZone {
-        &self.zone
     }
 
     /// The logical day of a Unix millisecond: it began at the last reset and ends at the next.

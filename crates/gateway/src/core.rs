@@ -22,6 +22,8 @@ use crate::clock::Clock;
 use crate::issuers::Issuers;
 use crate::names::Names;
 use crate::plan::{Plan, QueueRuntime};
+use crate::settings::{Settings, SettingsSource, bounds};
+use crate::state::Keeping;
 use crate::tasks::Tasks;
 use crate::tokens::ClientTokens;
 use crate::upstream::{Dial, Proxies, Upstream};
@@ -37,6 +39,10 @@ pub struct CoreOptions {
     pub proxies: Proxies,
     /// Where records go; `None`: memory.
     pub store: Option<Arc<dyn Store>>,
+    /// Where settings come from while it runs; `None`: they stay.
+    pub settings: Option<SettingsSource>,
+    /// Where the store keeps, for people.
+    pub keeping: Keeping,
     /// Who may call and look from other machines (G9); `None`: nobody, and none is kept.
     pub tokens: Option<Arc<ClientTokens>>,
     /// The source of jitter and of ids; `None`: a new one each time.
@@ -59,6 +65,8 @@ pub struct Core {
     pub(crate) upstream: Upstream,
     pub(crate) names: Names,
     pub(crate) issuers: Issuers,
+    pub(crate) settings: Settings,
+    pub(crate) keeping: Keeping,
     store: Arc<dyn Store>,
     engine: Mutex<Decisions>,
     plan: RwLock<Arc<Plan>>,
@@ -149,6 +157,7 @@ impl Core {
         let now = clock.now();
         let engine =
             Engine::new(clock.day(now)).with_sessions_max(config.limits.sessions_max as usize);
+        let settings = Settings::new(options.settings, Arc::clone(&config), now.wall_ms);
         let plan = Plan::new(config, &names, &upstream, &instance);
         let core = Arc::new(Self {
             clock,
@@ -156,6 +165,8 @@ impl Core {
             upstream,
             names,
             issuers: Issuers::default(),
+            settings,
+            keeping: options.keeping,
             store,
             engine: Mutex::new(Decisions { engine, asked: now }),
             plan: RwLock::new(Arc::new(plan)),
@@ -182,6 +193,7 @@ impl Core {
     /// From now on new calls run on this configuration; running ones keep theirs. Seats of
     /// candidates that left their queue go back (R24).
     pub fn reload(&self, config: Arc<Config>) {
+        self.keep_by(&config);
         let next = Arc::new(Plan::new(config, &self.names, &self.upstream, &self.instance));
         let last = {
             let mut plan = self.plan.write().unwrap_or_else(PoisonError::into_inner);
@@ -201,7 +213,19 @@ impl Core {
                 self.write(vec![Record::QueueDeleted { queue: Arc::clone(&queue.id) }]);
             }
         }
+        self.with_engine(None, |engine, now| engine.turn(self.clock.day(now)));
+        self.changed_settings();
+    }
+
+    /// Says so to those who look on.
+    pub(crate) fn changed_settings(&self) {
         self.changes.push([Change::Settings]);
+    }
+
+    /// Where the store keeps.
+    #[must_use]
+    pub const fn keeping(&self) -> &Keeping {
+        &self.keeping
     }
 
     /// The queue that a name outside the queues stands for: `provider/model`. `None`: no such
@@ -584,7 +608,5 @@ fn summed(engine: &Engine, fact: &Fact, witness: Option<&dyn Witness>) -> Option
 }
 
 fn memory(config: &Config) -> Arc<dyn Store> {
-    let journal_max = if config.journal.enabled { config.journal.entries_max as usize } else { 0 };
-    let bounds = ekiden_store::Bounds { journal_max, ..ekiden_store::Bounds::default() };
-    Arc::new(ekiden_store::MemoryStore::new(bounds))
+    Arc::new(ekiden_store::MemoryStore::new(bounds(config)))
 }

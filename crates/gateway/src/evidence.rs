@@ -26,12 +26,12 @@ pub(crate) struct Judged {
 }
 
 /// What is known besides the evidence.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Around<'a> {
     pub(crate) wall_ms: u64,
     pub(crate) provider: &'a str,
     /// The zone of times that name none.
-    pub(crate) zone: &'a TimeZone,
+    pub(crate) zone: TimeZone,
     pub(crate) loopback: Loopback,
 }
 
@@ -135,7 +135,7 @@ fn resolve(civil: &Civil, around: &Around<'_>) -> Option<u64> {
             named = TimeZone::get(name).ok()?;
             &named
         }
-        Zone::Unknown | Zone::Fixed(_) => around.zone,
+        Zone::Unknown | Zone::Fixed(_) => &around.zone,
     };
     let offset = |ms: u64| {
         let at = Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()?;
@@ -153,9 +153,9 @@ fn text_headers(headers: &HeaderMap) -> Vec<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn around(zone: &TimeZone) -> Around<'_> {
+    fn around(zone: &TimeZone) -> Around<'static> {
         let wall_ms = "2026-11-29T12:00:00Z".parse::<Timestamp>().unwrap().as_millisecond() as u64;
-        Around { wall_ms, provider: "p", zone, loopback: Loopback::No }
+        Around { wall_ms, provider: "p", zone: zone.clone(), loopback: Loopback::No }
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub use bind::StartError;
 pub(crate) use bind::bind;
 pub(crate) use limits::{Bound, HeldBytes, OpenCall};
 pub(crate) use serve::{Connections, Stage, reached};
+pub(crate) use signal::reload_signal;
 pub use signal::stop_signal;
 
 /// Headers of ours that an allowed app may read.

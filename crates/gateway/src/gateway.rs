@@ -16,6 +16,7 @@ use ekiden_config::Config;
 use crate::body::Body;
 use crate::core::{Core, CoreOptions};
 use crate::front::{Connections, Front, Stage, StartError, bind, reached};
+use crate::settings;
 
 /// How long calls that were told the end have to tell their clients.
 const ENDING_WAIT: Duration = Duration::from_secs(5);
@@ -50,6 +51,7 @@ impl Gateway {
         let accepting = connections.clone().accept(listener, Arc::clone(&gateway.front));
         drop(core.tasks().spawn(accepting));
         drop(core.tasks().spawn(days(Arc::clone(core), gateway.stage.subscribe())));
+        drop(core.tasks().spawn(settings::watch(Arc::clone(core), gateway.stage.subscribe())));
         Ok(Running { addr, gateway, connections })
     }
 
@@ -130,6 +132,10 @@ impl Running {
         // Calls whose client went with its connection cancel their upstream. Not all tasks are waited
         // for: connections to upstream are kept for a while after their last call.
         drop(timeout(ENDING_WAIT, self.gateway.front.calls_over()).await);
+        // What the last calls left is on its way to the disk.
+        let store = Arc::clone(self.core().store());
+        let flushing = self.core().tasks().blocking(move || store.flush());
+        drop(timeout(ENDING_WAIT, flushing).await);
     }
 
     fn enter(&self, stage: Stage) {

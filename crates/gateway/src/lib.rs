@@ -29,6 +29,8 @@ mod issuers;
 pub mod names;
 pub mod plan;
 mod relay;
+pub mod settings;
+pub mod state;
 mod tasks;
 pub mod tokens;
 mod upstream;

@@ -1,4 +1,7 @@
-//! What the system says when the process should end. It refuses to end it.
+//! What the system says when the process should end, or look at its settings. It refuses to do either.
+
+#[cfg(unix)]
+use std::io::IsTerminal as _;
 
 /// Waits for SIGTERM or ctrl-c, or their twins on Windows. Where neither can be listened for, it
 /// waits for ever.
@@ -11,10 +14,39 @@ pub async fn stop_signal() {
             Err(_) => std::future::pending().await,
         }
     };
+    // A terminal that closes says the same as somebody who wants settings looked at: what tells
+    // them apart is whether the terminal is there afterwards.
+    let had_terminal = std::io::stdin().is_terminal();
+    let hung_up = async {
+        loop {
+            listen(SignalKind::hangup()).await;
+            if had_terminal && !std::io::stdin().is_terminal() {
+                return;
+            }
+        }
+    };
     tokio::select! {
         () = listen(SignalKind::terminate()) => {}
         () = listen(SignalKind::interrupt()) => {}
+        () = hung_up => {}
     }
+}
+
+/// Waits for SIGHUP: the settings are to be looked at now. Where it cannot be listened for, it waits
+/// for ever.
+#[cfg(unix)]
+pub(crate) async fn reload_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::hangup()) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Windows has no such signal: the file is looked at every second, and the API takes the wish.
+#[cfg(windows)]
+pub(crate) async fn reload_signal() {
+    std::future::pending().await
 }
 
 /// Waits for SIGTERM or ctrl-c, or their twins on Windows. Where neither can be listened for, it

@@ -267,7 +267,7 @@ impl Driver {
         Around {
             wall_ms: self.core.clock.now().wall_ms,
             provider: provider.map_or("", |provider| &provider.id),
-            zone: self.core.clock.calendar().zone(),
+            zone: self.core.clock.zone(),
             loopback: if loopback { Loopback::Yes } else { Loopback::No },
         }
     }

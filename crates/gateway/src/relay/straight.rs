@@ -82,7 +82,7 @@ impl Core {
         let around = Around {
             wall_ms: self.clock.now().wall_ms,
             provider: &settings.id,
-            zone: self.clock.calendar().zone(),
+            zone: self.clock.zone(),
             loopback: if settings.base_url.is_loopback() { Loopback::Yes } else { Loopback::No },
         };
         let known: Vec<&str> = settings.key.iter().map(ExposeSecret::expose_secret).collect();

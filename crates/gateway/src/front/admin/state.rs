@@ -12,11 +12,13 @@ use ekiden_engine::{
     Day, Holder, Now, Quarantine, RouteId, RouteStatus, SessionId, SessionStatus, Speed,
 };
 
+use ekiden_config::Severity;
 use ekiden_store::{Evidence, Place, Trouble};
 
 use crate::front::Front;
 use crate::front::admin::shape::{ClassName, Said, Today};
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
+use crate::settings::SettingsStatus;
 
 /// Sessions in one answer at most; those that run, or have something out, come first.
 const SESSIONS_MAX: usize = 1_000;
@@ -30,6 +32,7 @@ pub(in crate::front) struct State {
     day: DayState,
     open: Open,
     recording: Recording,
+    settings: SettingsState,
     queues: Vec<QueueState>,
     sessions: Vec<SessionState>,
     sessions_known: usize,
@@ -50,6 +53,63 @@ struct Recording {
     trouble: Option<&'static str>,
     /// Records that were dropped since the start.
     dropped: u64,
+    /// The folder that they are kept in; none: memory, and nothing outlives the process.
+    folder: Option<String>,
+    /// Why nothing outlives the process, where it was meant to.
+    why_not: Option<String>,
+}
+
+/// How the settings stand.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SettingsStatus")]
+struct SettingsState {
+    /// Their file, whether it is there or not; none: they have none.
+    file: Option<String>,
+    /// The hash of its text as it runs, the precondition of a write; `absent` where there is none.
+    hash: String,
+    /// When they were taken.
+    since_ms: u64,
+    /// Why the newest edit is not used; the last good one holds.
+    refused: Vec<SettingsProblem>,
+    /// Why the file cannot be written from here.
+    read_only: Option<String>,
+    /// Keys whose new value holds after the next start alone.
+    after_restart: Vec<&'static str>,
+}
+
+/// One thing that is wrong with the settings.
+#[derive(Serialize, JsonSchema)]
+struct SettingsProblem {
+    /// From 1.
+    line: Option<usize>,
+    /// In characters, from 1.
+    column: Option<usize>,
+    /// What is wrong.
+    message: String,
+    /// What to do.
+    hint: Option<String>,
+}
+
+impl SettingsState {
+    fn of(status: SettingsStatus) -> Self {
+        let problems = status.refused.into_iter().flat_map(|problems| problems.list);
+        let errors = problems.filter(|problem| problem.severity == Severity::Error);
+        Self {
+            file: status.file.map(|file| file.display().to_string()),
+            hash: status.hash.to_string(),
+            since_ms: status.since_ms,
+            refused: errors
+                .map(|problem| SettingsProblem {
+                    line: problem.place.as_ref().map(|place| place.line),
+                    column: problem.place.as_ref().map(|place| place.column),
+                    message: problem.message,
+                    hint: problem.hint,
+                })
+                .collect(),
+            read_only: status.read_only,
+            after_restart: status.after_restart,
+        }
+    }
 }
 
 /// What is open and held.
@@ -176,7 +236,7 @@ struct Seen {
 impl Front {
     pub(super) async fn state(&self, plan: &Arc<Plan>) -> State {
         let seen = self.seen().await;
-        let store = self.core.store();
+        let (store, keeping) = (self.core.store(), self.core.keeping());
         State {
             version: env!("CARGO_PKG_VERSION"),
             instance: self.core.instance().to_owned(),
@@ -193,7 +253,10 @@ impl Front {
             recording: Recording {
                 trouble: store.trouble().map(trouble),
                 dropped: store.dropped(),
+                folder: keeping.folder.as_ref().map(|folder| folder.display().to_string()),
+                why_not: keeping.why_not.clone(),
             },
+            settings: SettingsState::of(self.core.settings()),
             queues: plan.queues().iter().map(|queue| self.queue_state(queue, &seen)).collect(),
             sessions: self.listed(&seen, SESSIONS_MAX),
             sessions_known: seen.sessions.len(),
