@@ -26,6 +26,9 @@ pub(crate) const SESSION_HEADER: &str = "x-ekiden-session";
 /// Longer names, and such as cannot be shown, are kept as a digest. In bytes.
 const NAME_MAX: usize = 128;
 
+/// How opencode's request for a title begins.
+const TITLE_WORDS: &str = "Generate a title for this conversation";
+
 /// Whose call it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
@@ -169,6 +172,7 @@ impl Memory {
     fn purpose(&mut self, session: &SessionKey, headers: &HeaderMap, facts: &Facts) -> Purpose {
         let class = text(headers, "x-claude-code-request-class").map(str::trim);
         let mut side = facts.title_only
+            || asks_for_title_in_words(headers, facts)
             || class.is_some_and(|class| !matches!(class, "" | "main" | "subagent"))
             || turn_kind(headers).is_some_and(|kind| kind != "turn");
         // Everybody without a session shares the bucket: what one offered says nothing of another.
@@ -193,6 +197,14 @@ fn agent_of(headers: &HeaderMap) -> Option<String> {
                 .filter(|thread| header("session-id").is_some_and(|session| session != *thread))
         })
         .or_else(|| header("x-openai-subagent"))
+}
+
+/// opencode asks for the title before the session's first turn, when no tools were seen yet, and
+/// without a schema: its words are all that tells (measured with 1.18.33).
+fn asks_for_title_in_words(headers: &HeaderMap, facts: &Facts) -> bool {
+    facts.tools == 0
+        && product(headers).eq_ignore_ascii_case("opencode")
+        && facts.root.user.as_deref().is_some_and(|user| user.trim_start().starts_with(TITLE_WORDS))
 }
 
 /// `request_kind` of Codex's turn metadata, which is JSON in a header.

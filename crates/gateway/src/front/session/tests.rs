@@ -218,6 +218,22 @@ fn r47_what_clients_say_about_a_call_is_believed() {
     assert_eq!(ask(&[], title), Purpose::Internal);
 }
 
+#[test]
+fn r47_opencodes_first_call_asks_for_a_title_and_is_a_side_call() {
+    let ask = |agent: &str, words: &str, tools: &str| {
+        let body = format!(
+            r#"{{"model":"q","messages":[{{"role":"user","content":"{words}"}}],"tools":[{tools}]}}"#
+        );
+        let pairs = [("user-agent", agent), ("x-session-id", "s")];
+        sessions().identify(&headers(&pairs), &facts(&body), "q", &[]).purpose
+    };
+    let words = r"Generate a title for this conversation:\n";
+    assert_eq!(ask("opencode/1.18.33", words, ""), Purpose::Internal);
+    assert_eq!(ask("opencode/1.18.33", words, "{}"), Purpose::Main, "its user says so");
+    assert_eq!(ask("opencode/1.18.33", "Fix the title", ""), Purpose::Main);
+    assert_eq!(ask("OpenAI/Python 2.20.0", words, ""), Purpose::Main, "a program's own matter");
+}
+
 /// What each recorded client's call is taken for: kind, name, agent, purpose.
 #[test]
 fn g04_every_recorded_client_is_known() {
@@ -256,9 +272,9 @@ fn g04_every_recorded_client_is_known() {
         ("openai-py.chat.json", Fingerprint, None, None, Main),
         ("openai-py.responses.json", Fingerprint, None, None, Main),
         ("opencode.anthropic.main.json", Named, Some(opencode(28)), None, Main),
-        ("opencode.chat.main.json", Named, Some(opencode(27)), None, Main),
-        // After the main call of its session, since the table is one client's day.
+        // Before the main call of its session: opencode asks in this order.
         ("opencode.chat.title.json", Named, Some(opencode(27)), None, Internal),
+        ("opencode.chat.main.json", Named, Some(opencode(27)), None, Main),
         ("pi.chat.main.json", Fingerprint, None, None, Main),
         ("pi.chat.compaction.json", Fingerprint, None, None, Main),
         ("pi.responses.main.json", Named, Some(uuid7(30)), None, Main),
