@@ -76,7 +76,8 @@ impl ClientProfile {
     }
 }
 
-/// Client programs that are known by their `User-Agent` and whose behaviour was measured.
+/// Client programs that are known by their `User-Agent`, Cline by its system text, and whose
+/// behaviour was measured.
 ///
 /// pi and aider show their library's name alone, and are told like it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -23,7 +23,7 @@ const MARGIN_MS: u64 = 5_000;
 
 /// Who asks.
 pub(crate) fn profile(headers: &HeaderMap, facts: &Facts) -> ClientProfile {
-    ClientProfile { program: program(headers), wants_usage: facts.include_usage }
+    ClientProfile { program: program(headers, facts), wants_usage: facts.include_usage }
 }
 
 /// The first product of the `User-Agent`, without its version; empty when there is none.
@@ -32,16 +32,23 @@ pub(crate) fn product(headers: &HeaderMap) -> &str {
     agent.split(['/', ' ']).next().unwrap_or_default()
 }
 
-fn program(headers: &HeaderMap) -> Program {
+fn program(headers: &HeaderMap, facts: &Facts) -> Program {
     let product = product(headers).to_ascii_lowercase();
     match product.as_str() {
         "claude-cli" | "claude-code" => Program::ClaudeCode,
         "opencode" => Program::Opencode,
         "qwencode" => Program::QwenCode,
         _ if product.starts_with("codex") => Program::Codex,
-        _ if product.starts_with("cline") => Program::Cline,
+        _ if product.starts_with("cline") || is_cline(facts) => Program::Cline,
         _ => Program::Other,
     }
+}
+
+/// Cline's command line shows its library's name alone (`ai-sdk`, measured with 3.0.65); what it
+/// tells the model about itself does not change from call to call.
+fn is_cline(facts: &Facts) -> bool {
+    let system = facts.root.system.as_deref();
+    system.is_some_and(|text| text.trim_start().starts_with("You are Cline,"))
 }
 
 /// How long the call may take, in milliseconds (R8).
@@ -93,7 +100,26 @@ mod tests {
             ("Anthropic/JS 1.14.0", Program::Other),
             ("", Program::Other),
         ] {
-            assert_eq!(super::program(&headers(&[("user-agent", agent)])), program, "{agent}");
+            let headers = headers(&[("user-agent", agent)]);
+            assert_eq!(super::program(&headers, &Facts::default()), program, "{agent}");
+        }
+    }
+
+    #[test]
+    fn r10_cline_is_known_by_what_it_tells_the_model() {
+        let headers =
+            headers(&[("user-agent", "ai-sdk/openai-compatible/3.0.37 runtime/bun/1.3.13")]);
+        for (system, program) in [
+            ("You are Cline, an AI coding agent.", Program::Cline),
+            ("You are a friend of Cline, an agent.", Program::Other),
+        ] {
+            let body = format!(
+                r#"{{"model":"q","messages":[{{"role":"system","content":"{system}"}},{{"role":"user","content":"x"}}]}}"#
+            );
+            let read =
+                ekiden_dialect::request::read(ekiden_dialect::Dialect::OpenAiChat, &body.into());
+            let facts = read.expect("a body").facts().clone();
+            assert_eq!(super::program(&headers, &facts), program, "{system}");
         }
     }
 
