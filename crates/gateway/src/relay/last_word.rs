@@ -76,8 +76,9 @@ pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trac
         }
         LastWord::Broken(attempt, class) => {
             let route = notes.get(attempt).map(|note| notes.route(note.candidate));
+            // pi asks again where it reads "ended without" (0.73.1), and gives up else.
             let message = format!(
-                "The answer broke off: {} ({}). What came before is not whole.",
+                "The answer broke off: {} ({}). It ended without being whole.",
                 route.as_deref().unwrap_or("?"),
                 class.name()
             );

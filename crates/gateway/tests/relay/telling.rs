@@ -55,6 +55,11 @@ async fn r10_known_agents_are_cut_off_and_libraries_get_an_error_event() {
             assert_eq!(got.cut, cut, "{agent} {got:?}");
             assert_eq!(got.error().is_object(), !cut, "{agent} {}", got.raw);
             assert!(!got.ended_well());
+            if !cut {
+                // pi shows its library's name, reads the text, and asks again for these words.
+                let message = got.error()["message"].as_str().unwrap().to_owned();
+                assert!(message.contains("ended without"), "{message}");
+            }
         }
     }
 }
