@@ -4,12 +4,15 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgAction, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 use crate::failure::Failure;
-use crate::help::{Advice, Headings, HelpTexts, Mistake};
 use crate::terminal::Terminal;
+
+mod dress;
+
+pub(crate) use dress::command;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -22,15 +25,49 @@ pub(crate) struct Cli {
     pub(crate) serve: ServeArgs,
 }
 
-/// What to do.
+/// What to do, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
     Serve(ServeArgs),
     Demo(DemoArgs),
     Check(CheckArgs),
+    Status(Asking),
+    Sessions(SessionsArgs),
     Why(WhyArgs),
+    Test(TestArgs),
+    Release(ReleaseArgs),
+    Journal(JournalArgs),
+    Ledger(LedgerArgs),
+    #[command(subcommand)]
+    Token(TokenTask),
     Replay(ReplayArgs),
     Classify(ClassifyArgs),
+    Completions(CompletionsArgs),
+}
+
+/// Which gateway is asked, and how its answer is told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Asking {
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How an answer is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// In words.
+    Words,
+    /// As the gateway tells it.
+    Json,
+}
+
+impl Asking {
+    /// How the answer is told.
+    pub(crate) const fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::Words }
+    }
 }
 
 #[derive(Args, Clone, Debug)]
@@ -54,13 +91,131 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Args, Clone, Debug)]
+pub(crate) struct SessionsArgs {
+    #[arg(value_name = "SESSION")]
+    pub(crate) named: Option<String>,
+    #[arg(long, requires = "named")]
+    pub(crate) end: bool,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
 pub(crate) struct WhyArgs {
     #[arg(value_name = "CALL")]
     pub(crate) call: String,
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: Option<String>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TestArgs {
+    #[arg(value_name = "QUEUE")]
+    pub(crate) queue: String,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
+#[group(id = "whom")]
+pub(crate) struct ReleaseArgs {
+    #[arg(long, value_name = "SESSION", conflicts_with = "all")]
+    pub(crate) session: Option<String>,
+    #[arg(long, value_name = "QUEUE", requires = "session", requires = "route")]
+    pub(crate) queue: Option<String>,
+    #[arg(long, value_name = "ROUTE", conflicts_with = "all")]
+    pub(crate) route: Option<String>,
     #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct JournalArgs {
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    #[arg(long = "call", value_name = "CALL")]
+    pub(crate) of_call: Option<String>,
+    #[arg(long = "session", value_name = "SESSION")]
+    pub(crate) of_session: Option<String>,
+    #[arg(long = "route", value_name = "ROUTE")]
+    pub(crate) of_route: Option<String>,
+    #[arg(long, value_name = "KIND")]
+    pub(crate) what: Option<String>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) limit: Option<u32>,
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LedgerArgs {
+    // Choices and defaults stand in the help's text, in its language.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        default_value = "day",
+        hide_possible_values = true
+    )]
+    #[arg(hide_default_value = true)]
+    pub(crate) by: By,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub(crate) days: Option<u32>,
+    #[arg(long = "session", value_name = "SESSION")]
+    pub(crate) of_session: Option<String>,
+    #[arg(long = "queue", value_name = "QUEUE")]
+    pub(crate) of_queue: Option<String>,
+    #[arg(long = "route", value_name = "ROUTE")]
+    pub(crate) of_route: Option<String>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+/// What a line of the ledger stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum By {
+    /// A day.
+    Day,
+    /// A queue.
+    Queue,
+    /// A candidate, over all queues: its route.
+    Candidate,
+    /// A session.
+    Session,
+}
+
+/// What to do about tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenTask {
+    List(Asking),
+    New(NewTokenArgs),
+    Revoke(RevokeArgs),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct NewTokenArgs {
+    #[arg(value_name = "NAME")]
+    pub(crate) token_name: String,
+    #[arg(long)]
+    pub(crate) admin: bool,
+    #[arg(long = "queue", value_name = "QUEUE")]
+    pub(crate) only: Vec<String>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) calls_max: Option<u32>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RevokeArgs {
+    #[arg(value_name = "ID")]
+    pub(crate) token: String,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -77,11 +232,17 @@ pub(crate) struct ClassifyArgs {
     pub(crate) rules: bool,
 }
 
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompletionsArgs {
+    #[arg(value_enum, value_name = "SHELL", hide_possible_values = true)]
+    pub(crate) shell: Shell,
+}
+
 /// What the command line asks for.
 #[derive(Debug)]
 pub(crate) enum Asked {
     /// A task.
-    Task(Task),
+    Task(Box<Task>),
     /// To be shown this text.
     Text(String),
 }
@@ -98,121 +259,10 @@ pub(crate) fn read(
         .try_get_matches_from(words)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
-        Ok(Cli { task: Some(task), .. }) => Ok(Asked::Task(task)),
-        Ok(Cli { task: None, serve }) => Ok(Asked::Task(Task::Serve(serve))),
-        Err(error)
-            if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
-        {
-            Ok(Asked::Text(error.render().to_string()))
-        }
-        Err(error) => Err(refused(terminal, &error)),
+        Ok(Cli { task: Some(task), .. }) => Ok(Asked::Task(Box::new(task))),
+        Ok(Cli { task: None, serve }) => Ok(Asked::Task(Box::new(Task::Serve(serve)))),
+        Err(error) => dress::told(terminal, &error),
     }
-}
-
-/// The command with its texts in the language that is spoken.
-fn command(terminal: &Terminal) -> Command {
-    let texts = HelpTexts::of(terminal.language);
-    let headings = &texts.headings;
-    let serve_options = |command: Command| {
-        command
-            .mut_arg("config", |arg| arg.help(texts.config))
-            .mut_arg("listen", |arg| arg.help(texts.listen))
-    };
-    let root = dressed(serve_options(Cli::command()), headings)
-        .about(texts.about)
-        .after_help(texts.first_steps)
-        .subcommand_help_heading(headings.commands)
-        .disable_help_subcommand(true)
-        .disable_version_flag(true)
-        .arg(
-            clap::Arg::new("version")
-                .long("version")
-                .short('V')
-                .action(ArgAction::Version)
-                .help(texts.version)
-                .help_heading(headings.options),
-        );
-    let with = |sub: Command, (about, examples): (&'static str, &'static str)| {
-        dressed(sub, headings).about(about).after_help(examples)
-    };
-    root.mut_subcommand("serve", |sub| with(serve_options(sub), texts.serve))
-        .mut_subcommand("demo", |sub| {
-            with(sub.mut_arg("once", |arg| arg.help(texts.once)), texts.demo)
-        })
-        .mut_subcommand("check", |sub| {
-            with(sub.mut_arg("path", |arg| arg.help(texts.path)), texts.check)
-        })
-        .mut_subcommand("why", |sub| {
-            let sub = sub
-                .mut_arg("call", |arg| arg.help(texts.call))
-                .mut_arg("url", |arg| arg.help(texts.url))
-                .mut_arg("json", |arg| arg.help(texts.json));
-            with(sub, texts.why)
-        })
-        .mut_subcommand("replay", |sub| {
-            let sub = sub
-                .mut_arg("trace", |arg| arg.help(texts.trace))
-                .mut_arg("url", |arg| arg.help(texts.url));
-            with(sub, texts.replay)
-        })
-        .mut_subcommand("classify", |sub| {
-            with(sub.mut_arg("rules", |arg| arg.help(texts.rules)), texts.classify)
-        })
-}
-
-/// Headings and the help flag, which clap would write in English.
-fn dressed(command: Command, headings: &Headings) -> Command {
-    command
-        .help_template(headings.template)
-        .disable_help_flag(true)
-        .mut_args(|arg| {
-            let heading = if arg.is_positional() { headings.arguments } else { headings.options };
-            arg.help_heading(heading)
-        })
-        .arg(
-            clap::Arg::new("help")
-                .long("help")
-                .short('h')
-                .action(ArgAction::Help)
-                .help(headings.help)
-                .help_heading(headings.options),
-        )
-}
-
-/// clap's error as `error:` and `hint:`.
-fn refused(terminal: &Terminal, error: &clap::Error) -> Failure {
-    let context = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.clone()),
-        Some(ContextValue::Strings(list)) => list.first().cloned(),
-        Some(_) | None => None,
-    };
-    let argument = [ContextKind::InvalidArg, ContextKind::PriorArg].into_iter().find_map(context);
-    let argument = argument.unwrap_or_default();
-    let value = context(ContextKind::InvalidValue).unwrap_or_default();
-    let kind = error.kind();
-    let what = if kind == ErrorKind::UnknownArgument {
-        Mistake::Unknown { argument }
-    } else if kind == ErrorKind::InvalidSubcommand {
-        let command = context(ContextKind::InvalidSubcommand).unwrap_or_default();
-        Mistake::NoCommand { command }
-    } else if kind == ErrorKind::MissingRequiredArgument {
-        Mistake::Missing { argument }
-    } else if kind == ErrorKind::InvalidValue && value.is_empty() {
-        Mistake::NoValue { argument }
-    } else if matches!(kind, ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
-        Mistake::BadValue { argument, value }
-    } else if kind == ErrorKind::ArgumentConflict {
-        Mistake::Twice { argument }
-    } else {
-        let text = error.render().to_string();
-        let first = text.lines().next().unwrap_or_default();
-        Mistake::Other(first.trim_start_matches("error: ").to_owned())
-    };
-    let near =
-        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg].into_iter().find_map(context);
-    let address = matches!(&what, Mistake::BadValue { argument, .. } if argument.contains("ADDR"));
-    let hint = terminal.say(&if address { Advice::Address } else { Advice::Look { near } });
-    Failure::usage(terminal, &terminal.say(&what), &hint)
 }
 
 #[cfg(test)]
@@ -222,17 +272,20 @@ mod tests {
 
     #[test]
     fn every_command_and_every_argument_has_its_words() {
+        fn look(command: &clap::Command) {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name}");
+            assert!(command.get_after_help().is_some(), "{name}");
+            for arg in command.get_arguments() {
+                assert!(arg.get_help().is_some(), "{name} {}", arg.get_id());
+            }
+            command.get_subcommands().for_each(look);
+        }
         for language in [Language::English, Language::Chinese] {
             let mut root = command(&Terminal::plain(language));
             root.build();
             root.clone().debug_assert();
-            for sub in root.get_subcommands().chain([&root]) {
-                assert!(sub.get_about().is_some(), "{}", sub.get_name());
-                assert!(sub.get_after_help().is_some(), "{}", sub.get_name());
-                for arg in sub.get_arguments() {
-                    assert!(arg.get_help().is_some(), "{} {}", sub.get_name(), arg.get_id());
-                }
-            }
+            look(&root);
         }
     }
 
@@ -243,9 +296,12 @@ mod tests {
             let words = ["ekiden"].iter().chain(words).map(OsString::from);
             read(&terminal, words)
         };
-        assert!(matches!(read(&[]), Ok(Asked::Task(Task::Serve(_)))));
-        let named = read(&["--listen", "127.0.0.1:9"]);
-        assert!(matches!(named, Ok(Asked::Task(Task::Serve(ServeArgs { listen: Some(_), .. })))));
+        let serves = |words: &[&str]| {
+            let Ok(Asked::Task(task)) = read(words) else { return None };
+            if let Task::Serve(args) = *task { Some(args) } else { None }
+        };
+        assert!(serves(&[]).is_some());
+        assert!(serves(&["--listen", "127.0.0.1:9"]).unwrap().listen.is_some());
         assert!(matches!(read(&["--listen", "x"]), Err(Failure::Usage(_))));
     }
 }

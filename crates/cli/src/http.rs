@@ -35,14 +35,52 @@ pub(crate) enum AskError {
     Broken(String),
 }
 
+/// A question to the gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) method: http::Method,
+    /// Below the base URL.
+    pub(crate) path: &'a str,
+    pub(crate) headers: Vec<(&'a str, &'a str)>,
+    pub(crate) body: String,
+}
+
+impl<'a> Question<'a> {
+    /// To read what is there.
+    pub(crate) const fn get(path: &'a str) -> Self {
+        Self { method: http::Method::GET, path, headers: Vec::new(), body: String::new() }
+    }
+}
+
+/// What becomes of an answer's bytes once they were heard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Keep {
+    /// They are the answer's body.
+    All,
+    /// They are gone: the answer has no end. What is no success is kept all the same.
+    Nothing,
+}
+
 /// Asks for a path below a base URL, with a limit on the whole.
 ///
 /// # Errors
 /// When no whole answer came in time.
 pub(crate) async fn get(base: &str, path: &str, limit: Duration) -> Result<Answer, AskError> {
+    ask(base, Question::get(path), limit).await
+}
+
+/// Asks a question, with a limit on the whole.
+///
+/// # Errors
+/// When no whole answer came in time.
+pub(crate) async fn ask(
+    base: &str,
+    question: Question<'_>,
+    limit: Duration,
+) -> Result<Answer, AskError> {
     let target = Target::of(base)?;
-    let request = target.request(http::Method::GET, path, &[], Bytes::new())?;
-    let asking = target.exchange(request, |_| {});
+    let request = target.request(question)?;
+    let asking = target.exchange(request, Keep::All, |_| {});
     match tokio::time::timeout(limit, asking).await {
         Ok(answer) => answer,
         Err(_) => Err(AskError::Broken(format!("no answer within {} s", limit.as_secs_f32()))),
@@ -61,8 +99,22 @@ pub(crate) async fn post(
     heard: impl FnMut(&[u8]),
 ) -> Result<Answer, AskError> {
     let target = Target::of(base)?;
-    let request = target.request(http::Method::POST, path, headers, body.into())?;
-    target.exchange(request, heard).await
+    let headers = headers.to_vec();
+    let question = Question { method: http::Method::POST, path, headers, body };
+    target.exchange(target.request(question)?, Keep::All, heard).await
+}
+
+/// Listens to an answer that has no end of its own; it returns when the other side ended it.
+///
+/// # Errors
+/// When the connection broke.
+pub(crate) async fn listen(
+    base: &str,
+    question: Question<'_>,
+    heard: impl FnMut(&[u8]),
+) -> Result<Answer, AskError> {
+    let target = Target::of(base)?;
+    target.exchange(target.request(question)?, Keep::Nothing, heard).await
 }
 
 /// Where to connect to, and how it is called there.
@@ -86,26 +138,23 @@ impl Target {
         Ok(Self { authority, prefix })
     }
 
-    fn request(
-        &self,
-        method: http::Method,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>, AskError> {
+    fn request(&self, question: Question<'_>) -> Result<Request<Full<Bytes>>, AskError> {
+        let Question { method, path, headers, body } = question;
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.prefix))
             .header(http::header::HOST, &self.authority);
         for (name, value) in headers {
-            request = request.header(*name, *value);
+            request = request.header(name, value);
         }
-        request.body(Full::new(body)).map_err(|_| AskError::Address(path.to_owned()))
+        let body = Full::new(Bytes::from(body));
+        request.body(body).map_err(|_| AskError::Address(path.to_owned()))
     }
 
     async fn exchange(
         &self,
         request: Request<Full<Bytes>>,
+        keep: Keep,
         mut heard: impl FnMut(&[u8]),
     ) -> Result<Answer, AskError> {
         let stream = TcpStream::connect(&self.authority)
@@ -117,13 +166,16 @@ impl Target {
         let asking = async {
             let answer = sender.send_request(request).await.map_err(broken)?;
             let (head, body) = answer.into_parts();
-            let mut body = Limited::new(body, ANSWER_MAX_BYTES);
+            let all = keep == Keep::All || !head.status.is_success();
+            let mut body = Limited::new(body, if all { ANSWER_MAX_BYTES } else { usize::MAX });
             let mut whole = Vec::new();
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|error| AskError::Broken(error.to_string()))?;
                 if let Some(data) = frame.data_ref() {
                     heard(data);
-                    whole.extend_from_slice(data);
+                    if all {
+                        whole.extend_from_slice(data);
+                    }
                 }
             }
             let body = String::from_utf8_lossy(&whole).into_owned();

@@ -8,16 +8,25 @@ mod demo;
 mod failure;
 mod help;
 mod http;
+mod journal;
 mod language;
+mod ledger;
+mod moments;
 mod queues;
+mod release;
 mod replay;
 mod running;
 mod serve;
+mod sessions;
+mod status;
+mod table;
 mod terminal;
+mod token;
+mod trial;
 mod why;
 mod words;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ekiden_config::ProcessEnv;
@@ -25,26 +34,32 @@ use ekiden_config::ProcessEnv;
 use crate::args::{Asked, Task};
 use crate::failure::{Ended, Failure};
 use crate::terminal::Terminal;
-use crate::why::Form;
 
 fn main() -> ExitCode {
     let terminal = Terminal::open(&ProcessEnv);
     let result = args::read(&terminal, std::env::args_os()).and_then(|asked| match asked {
-        Asked::Task(task) => run(&terminal, task),
+        Asked::Task(task) => run(&terminal, &task),
         Asked::Text(text) => Ok(terminal.raw(&text).map(|()| Ended::Well)?),
     });
     failure::conclude(&terminal, result)
 }
 
-fn run(terminal: &Terminal, task: Task) -> Result<Ended, Failure> {
+fn run(terminal: &Terminal, task: &Task) -> Result<Ended, Failure> {
     match task {
-        Task::Serve(args) => serve::run(terminal, &args),
-        Task::Demo(args) => demo::run(terminal, &args),
+        Task::Serve(args) => serve::run(terminal, args),
+        Task::Demo(args) => demo::run(terminal, args),
         Task::Check(args) => check::run(terminal, args.path.as_deref()),
+        Task::Status(asking) => status::run(terminal, asking),
+        Task::Sessions(args) => sessions::run(terminal, args),
         Task::Why(args) => {
-            let form = if args.json { Form::Json } else { Form::Words };
-            why::run(terminal, &args.call, args.url.as_deref(), form)
+            let asking = &args.asking;
+            why::run(terminal, &args.call, asking.url.as_deref(), asking.form())
         }
+        Task::Test(args) => trial::run(terminal, args),
+        Task::Release(args) => release::run(terminal, args),
+        Task::Journal(args) => journal::run(terminal, args),
+        Task::Ledger(args) => ledger::run(terminal, args),
+        Task::Token(task) => token::run(terminal, task),
         Task::Replay(args) => replay::run(terminal, &args.trace, args.url.as_deref()),
         Task::Classify(args) => {
             let output = terminal.stream();
@@ -53,6 +68,17 @@ fn run(terminal: &Terminal, task: Task) -> Result<Ended, Failure> {
             } else {
                 classify::run(io::stdin().lock(), output)?;
             }
+            Ok(Ended::Well)
+        }
+        Task::Completions(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(
+                args.shell,
+                &mut args::command(terminal),
+                "ekiden",
+                &mut script,
+            );
+            terminal.stream().write_all(&script)?;
             Ok(Ended::Well)
         }
     }

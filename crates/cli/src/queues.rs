@@ -69,6 +69,7 @@ impl Say for Key<'_> {
             Credential::Env(variable) => format!("key from {variable}{lacks}"),
             Credential::File(path) => format!("key from the file {}{lacks}", path.display()),
             Credential::Inline => "key from the configuration".to_owned(),
+            Credential::Stored => "stored key".to_owned(),
         }
     }
 
@@ -79,6 +80,7 @@ impl Say for Key<'_> {
             Credential::Env(variable) => format!("密钥来自 {variable}{lacks}"),
             Credential::File(path) => format!("密钥来自文件 {}{lacks}", path.display()),
             Credential::Inline => "密钥写在配置文件里".to_owned(),
+            Credential::Stored => "已保存的密钥".to_owned(),
         }
     }
 }

@@ -1,18 +1,23 @@
 //! The gateway that runs already, asked through its API. It refuses to look for one elsewhere than
 //! where it is told, or where the configuration says that it listens.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use ekiden_config::{Config, ProcessEnv};
+use ekiden_config::{Config, Env, ProcessEnv};
 use ekiden_engine::Class;
-use http::StatusCode;
+use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::http::{self as client, Answer, AskError};
-use crate::terminal::{Say, Terminal};
+use crate::http::{self as client, Answer, AskError, Question};
+use crate::terminal::Terminal;
+
+mod trouble;
+
+use trouble::{Advice, Trouble};
 
 /// Everything that it is asked for it has in memory.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -24,10 +29,15 @@ const ENDING_LOOKS: usize = 10;
 /// Where a gateway listens unless told otherwise.
 const USUAL: &str = "http://127.0.0.1:8787";
 
+/// An admin token, for a gateway that asks for one (G9). Not an option: those are seen by everybody.
+const TOKEN_VARIABLE: &str = "EKIDEN_TOKEN";
+
 /// The API of a running gateway.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Api {
     base: String,
+    /// `Bearer TOKEN`.
+    bearer: Option<String>,
 }
 
 /// A call as the API tells it (docs/api.md).
@@ -97,7 +107,7 @@ impl AttemptTold {
 }
 
 /// What a candidate said, as far as it is kept.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct EvidenceTold {
     #[serde(default)]
     pub(crate) status: Option<u16>,
@@ -107,8 +117,35 @@ pub(crate) struct EvidenceTold {
     pub(crate) message: Option<String>,
 }
 
+impl EvidenceTold {
+    /// It on one line; `None`: it said nothing.
+    pub(crate) fn words(&self) -> Option<String> {
+        let Self { status, code, message } = self;
+        let mut said: Vec<String> = Vec::new();
+        // A failure inside a 200 is not made clearer by the 200.
+        said.extend(status.filter(|status| *status >= 300).map(|status| status.to_string()));
+        said.extend(code.clone());
+        let mut said = said.join(" ");
+        if let Some(message) = message {
+            let separator = if said.is_empty() { "" } else { ": " };
+            said.push_str(separator);
+            said.push_str(&one_line(message));
+        }
+        (!said.is_empty()).then_some(said)
+    }
+}
+
+/// Candidates say what they like; it stays on one line, and moves no cursor.
+pub(crate) fn one_line(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match text.char_indices().nth(120) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
 /// What the client was told instead of a whole answer.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ToldWord {
     pub(crate) code: String,
     #[serde(default)]
@@ -139,10 +176,16 @@ impl Api {
     pub(crate) fn at(url: Option<&str>) -> Self {
         let configured = || {
             let loaded = Config::find(None, &ProcessEnv).ok()?;
-            Some(format!("http://{}", loaded.config.listen))
+            Some(format!("http://{}", reached(loaded.config.listen)))
         };
         let base = url.map(str::to_owned).or_else(configured);
-        Self { base: base.unwrap_or_else(|| USUAL.to_owned()) }
+        let bearer = ProcessEnv.var(TOKEN_VARIABLE).map(|token| format!("Bearer {token}"));
+        Self { base: base.unwrap_or_else(|| USUAL.to_owned()), bearer }
+    }
+
+    /// Where it is.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
     }
 
     /// A call's id; `last` is the newest one.
@@ -256,8 +299,83 @@ impl Api {
     }
 
     async fn read(&self, terminal: &Terminal, path: &str) -> Result<Value, Failure> {
-        let text = self.asked(terminal, path, "").await?;
+        let text = self.get(terminal, path).await?;
         self.parsed(terminal, &text)
+    }
+
+    /// What stands at a path of the API, as text.
+    ///
+    /// # Errors
+    /// When there is no gateway, or it refuses.
+    pub(crate) async fn get(&self, terminal: &Terminal, path: &str) -> Result<String, Failure> {
+        self.asked(terminal, path, "").await
+    }
+
+    /// The same; `None` where nothing stands there.
+    ///
+    /// # Errors
+    /// When there is no gateway, or it refuses.
+    pub(crate) async fn get_if_there(
+        &self,
+        terminal: &Terminal,
+        path: &str,
+    ) -> Result<Option<String>, Failure> {
+        let question = Question { headers: self.headers(), ..Question::get(path) };
+        let answer = client::ask(&self.base, question, LIMIT).await;
+        match self.reached(terminal, answer)? {
+            Answer { status: StatusCode::OK, body, .. } => Ok(Some(body)),
+            Answer { status: StatusCode::NOT_FOUND, .. } => Ok(None),
+            answer => Err(self.refused(terminal, &answer)),
+        }
+    }
+
+    /// Has the gateway do something, and gives its answer as text.
+    ///
+    /// # Errors
+    /// When there is no gateway, or it refuses.
+    pub(crate) async fn send(
+        &self,
+        terminal: &Terminal,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        limit: Duration,
+    ) -> Result<String, Failure> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let mut headers = self.headers();
+        if !body.is_empty() {
+            headers.push(("content-type", "application/json"));
+        }
+        let question = Question { method, path, headers, body };
+        let answer = client::ask(&self.base, question, limit).await;
+        match self.reached(terminal, answer)? {
+            Answer { status, body, .. } if status.is_success() => Ok(body),
+            answer => Err(self.refused(terminal, &answer)),
+        }
+    }
+
+    /// Listens to the events, from those after `last` on. It returns when the gateway ends them.
+    ///
+    /// # Errors
+    /// When there is no gateway, or it refuses.
+    pub(crate) async fn listen(
+        &self,
+        terminal: &Terminal,
+        last: &str,
+        heard: impl FnMut(&[u8]),
+    ) -> Result<(), Failure> {
+        let mut headers = self.headers();
+        headers.push(("last-event-id", last));
+        let question = Question { headers, ..Question::get("/api/v1/events") };
+        let answer = client::listen(&self.base, question, heard).await;
+        match self.reached(terminal, answer)? {
+            Answer { status: StatusCode::OK, .. } => Ok(()),
+            answer => Err(self.refused(terminal, &answer)),
+        }
+    }
+
+    fn headers(&self) -> Vec<(&str, &str)> {
+        self.bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect()
     }
 
     /// JSON of the API, in the shape that is expected.
@@ -276,31 +394,55 @@ impl Api {
     }
 
     async fn asked(&self, terminal: &Terminal, path: &str, call: &str) -> Result<String, Failure> {
-        let base = self.base.clone();
-        match client::get(&base, path, LIMIT).await {
-            Ok(Answer { status: StatusCode::OK, body, .. }) => Ok(body),
-            Ok(Answer { status: StatusCode::NOT_FOUND, .. }) if !call.is_empty() => {
-                let unknown = Trouble::NoSuchCall { call: call.to_owned(), base };
+        let question = Question { headers: self.headers(), ..Question::get(path) };
+        let answer = client::ask(&self.base, question, LIMIT).await;
+        match self.reached(terminal, answer)? {
+            Answer { status: StatusCode::OK, body, .. } => Ok(body),
+            Answer { status: StatusCode::NOT_FOUND, .. } if !call.is_empty() => {
+                let unknown =
+                    Trouble::NoSuchCall { call: call.to_owned(), base: self.base.clone() };
                 Err(Failure::trouble(terminal, &unknown, Some(&Advice::AskForLast)))
             }
-            Ok(Answer { status, body, .. }) => {
-                let refused = Trouble::Refused { base, status, body };
-                Err(Failure::trouble(terminal, &refused, Some(&Advice::OtherAddress)))
-            }
-            Err(error @ AskError::Address(_)) => {
-                let hint = terminal.say(&Advice::OtherAddress);
-                Err(Failure::usage(terminal, &error.to_string(), &hint))
-            }
-            Err(error @ (AskError::Nobody(_) | AskError::Broken(_))) => {
-                let nobody = Trouble::NoGateway { base, why: error.to_string() };
-                Err(Failure::trouble(terminal, &nobody, Some(&Advice::StartOne)))
-            }
+            answer => Err(self.refused(terminal, &answer)),
         }
+    }
+
+    fn refused(&self, terminal: &Terminal, answer: &Answer) -> Failure {
+        let refused = Trouble::refused(&self.base, answer.status, &answer.body);
+        Failure::trouble(terminal, &refused, Some(&Advice::about(&refused)))
+    }
+
+    /// An answer, or why there is none.
+    fn reached(
+        &self,
+        terminal: &Terminal,
+        answer: Result<Answer, AskError>,
+    ) -> Result<Answer, Failure> {
+        answer.map_err(|error| match error {
+            AskError::Address(_) => {
+                let hint = terminal.say(&Advice::OtherAddress);
+                Failure::usage(terminal, &error.to_string(), &hint)
+            }
+            AskError::Nobody(_) | AskError::Broken(_) => {
+                let nobody = Trouble::NoGateway { base: self.base.clone(), why: error.to_string() };
+                Failure::trouble(terminal, &nobody, Some(&Advice::StartOne))
+            }
+        })
     }
 }
 
-/// A call's id comes from the user, and goes into a path.
-fn encoded(text: &str) -> String {
+/// A gateway that listens everywhere is reached on this machine.
+fn reached(listen: SocketAddr) -> SocketAddr {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
+    };
+    SocketAddr::new(ip, listen.port())
+}
+
+/// Names come from the user, and go into a path or a query.
+pub(crate) fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         match byte {
@@ -322,85 +464,21 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
     runtime.block_on(future)
 }
 
-/// What goes wrong with a running gateway.
-enum Trouble {
-    NoGateway { base: String, why: String },
-    NoSuchCall { call: String, base: String },
-    NoCallYet { base: String },
-    Strange { base: String, why: String },
-    Refused { base: String, status: StatusCode, body: String },
-}
-
-impl Say for Trouble {
-    fn english(&self) -> String {
-        match self {
-            Self::NoGateway { base, why } => format!("there is no gateway at {base}: {why}"),
-            Self::NoSuchCall { call, base } => {
-                format!("the gateway at {base} knows no call `{call}`")
-            }
-            Self::NoCallYet { base } => format!("the gateway at {base} has had no call yet"),
-            Self::Strange { base, why } => {
-                format!("what answers at {base} is another version, or no Ekiden: {why}")
-            }
-            Self::Refused { base, status, body } => {
-                format!("{base} answers {status}: {}", cut(body))
-            }
-        }
-    }
-
-    fn chinese(&self) -> String {
-        match self {
-            Self::NoGateway { base, why } => format!("{base} 上没有网关：{why}"),
-            Self::NoSuchCall { call, base } => format!("{base} 上的网关没有调用 `{call}`"),
-            Self::NoCallYet { base } => format!("{base} 上的网关还没有过调用"),
-            Self::Strange { base, why } => format!("{base} 上的是别的版本，或不是 Ekiden：{why}"),
-            Self::Refused { base, status, body } => format!("{base} 回答 {status}：{}", cut(body)),
-        }
-    }
-}
-
-/// What can be done about it.
-enum Advice {
-    MakeACall,
-    StartOne,
-    AskForLast,
-    OtherAddress,
-}
-
-impl Say for Advice {
-    fn english(&self) -> String {
-        match self {
-            Self::MakeACall => "ask it for something first; `ekiden demo` shows how",
-            Self::StartOne => "start one with `ekiden`, or say where it is with --url",
-            Self::AskForLast => {
-                "it remembers the last 1,000; `last` is the newest, and answers name theirs in \
-                 the header x-ekiden-call"
-            }
-            Self::OtherAddress => "say where the gateway is: --url http://127.0.0.1:8787",
-        }
-        .to_owned()
-    }
-
-    fn chinese(&self) -> String {
-        match self {
-            Self::MakeACall => "先向它发一次请求；`ekiden demo` 有示范",
-            Self::StartOne => "用 `ekiden` 启动一个，或用 --url 指明地址",
-            Self::AskForLast => {
-                "网关保留最近 1000 次；`last` 是最新一次，每个回答的响应头 x-ekiden-call 写有 id"
-            }
-            Self::OtherAddress => "用 --url 指明网关地址，例如 http://127.0.0.1:8787",
-        }
-        .to_owned()
-    }
-}
-
-fn cut(body: &str) -> String {
-    body.trim().chars().take(200).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn g09_a_gateway_that_listens_everywhere_is_asked_on_this_machine() {
+        for (listen, asked) in [
+            ("0.0.0.0:9", "127.0.0.1:9"),
+            ("[::]:9", "[::1]:9"),
+            ("127.0.0.2:9", "127.0.0.2:9"),
+            ("192.0.2.7:9", "192.0.2.7:9"),
+        ] {
+            assert_eq!(reached(listen.parse().unwrap()).to_string(), asked);
+        }
+    }
 
     #[test]
     fn an_id_stays_one_segment_of_the_path() {

@@ -2,10 +2,14 @@
 //! a reader that has left for what it is: no error.
 
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use ekiden_config::{Env, ProcessEnv};
 
 use crate::language::Language;
+
+/// Between two signs of life.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// Where the words go, and how.
 #[derive(Clone, Debug)]
@@ -126,6 +130,41 @@ impl Terminal {
     /// Columns of the terminal; 80 where nobody knows.
     pub(crate) fn columns(&self) -> usize {
         terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0))
+    }
+
+    /// Says what takes its time while it does, and takes that back; on a terminal alone. It goes to
+    /// standard error, so that what is read from standard output stays whole.
+    pub(crate) async fn while_waiting<T>(
+        &self,
+        what: &impl Say,
+        work: impl Future<Output = T>,
+    ) -> T {
+        if self.err == Look::Plain {
+            return work.await;
+        }
+        let text = self.say(what);
+        let mut work = std::pin::pin!(work);
+        let mut ticks = tokio::time::interval(PROGRESS_EVERY);
+        let mut seconds = 0;
+        loop {
+            tokio::select! {
+                done = &mut work => {
+                    self.progress("");
+                    return done;
+                }
+                _ = ticks.tick() => {
+                    self.progress(&format!("{text} … {seconds} s"));
+                    seconds += 1;
+                }
+            }
+        }
+    }
+
+    /// Progress that cannot be shown is no reason to end the work.
+    fn progress(&self, text: &str) {
+        let mut err = io::stderr().lock();
+        let text = painted(self.err, Ink::Dim, text);
+        let _ = write!(err, "\r\x1b[K{text}").and_then(|()| err.flush());
     }
 
     /// Writes what is wrong, or probably is, to standard error. Lines that begin with `error:`,

@@ -3,6 +3,7 @@
 
 use ekiden_engine::{Class, Reason, WaitFor, Why};
 
+use crate::args::Form;
 use crate::failure::{Ended, Failure};
 use crate::running::{
     self, Api, AttemptTold, CallTold, EntryTold, EvidenceTold, StepTold, ToldWord,
@@ -32,15 +33,6 @@ pub(crate) fn run(
         }
         Ok(Ended::Well)
     })
-}
-
-/// How it is told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Form {
-    /// In words.
-    Words,
-    /// As the gateway tells it.
-    Json,
 }
 
 /// Everything that is known of a call.
@@ -171,7 +163,7 @@ fn reason(step: &StepTold) -> Option<Reason> {
 }
 
 /// The wait behind a code of the API.
-fn why(code: &str) -> Option<Why> {
+pub(crate) fn why(code: &str) -> Option<Why> {
     Some(match code {
         "retry_pause" => Why::RetryPause,
         "named_wait" => Why::NamedWait,
@@ -329,29 +321,7 @@ struct Tried<'a>(&'a AttemptTold);
 
 impl Tried<'_> {
     fn said(&self) -> String {
-        let Some(EvidenceTold { status, code, message }) = &self.0.evidence else {
-            return String::new();
-        };
-        let mut said: Vec<String> = Vec::new();
-        // A failure inside a 200 is not made clearer by the 200.
-        said.extend(status.filter(|status| *status >= 300).map(|status| status.to_string()));
-        said.extend(code.clone());
-        let mut said = said.join(" ");
-        if let Some(message) = message {
-            let separator = if said.is_empty() { "" } else { ": " };
-            said.push_str(separator);
-            said.push_str(&one_line(message));
-        }
-        said
-    }
-}
-
-/// Candidates say what they like; it stays on one line, and moves no cursor.
-fn one_line(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match text.char_indices().nth(120) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
+        self.0.evidence.as_ref().and_then(EvidenceTold::words).unwrap_or_default()
     }
 }
 
@@ -431,63 +401,78 @@ impl Ending<'_> {
     fn route(&self) -> &str {
         self.call.route.as_deref().unwrap_or_default()
     }
-
-    fn class(&self) -> Option<Class> {
-        let ToldWord { class, .. } = self.call.told.as_ref()?;
-        Class::from_name(class.as_deref()?)
-    }
 }
 
 impl Say for Ending<'_> {
     fn english(&self) -> String {
         let told = self.call.told.as_ref();
-        let seconds = told.and_then(|told| told.seconds).unwrap_or(0);
         let what = match (self.call.state.as_str(), told.map(|told| told.code.as_str())) {
             ("whole", _) => format!("the whole answer of {}", self.route()),
             ("truncated", _) => format!("the answer of {}, cut by its token limit", self.route()),
             ("left", _) => return "the client left; nobody is blamed".to_owned(),
-            (_, Some("as_it_came")) => "a candidate's error, as it came".to_owned(),
-            (_, Some("overflow")) => "its own overflow error, so that it compacts".to_owned(),
-            (_, Some("come_back")) => format!("429: come back in {seconds} s"),
-            (_, Some("do_not_retry")) => {
-                "an error that says not to retry: nothing comes back today".to_owned()
-            }
-            (_, Some("empty_queue")) => "an error: the queue has no candidates".to_owned(),
-            (_, Some("local_network")) => {
-                "an error: this machine's network is in trouble".to_owned()
-            }
-            (_, Some("deadline")) => "an error: the call's own time was up".to_owned(),
-            (_, Some("broken")) => {
-                let why =
-                    self.class().map_or(String::new(), |class| format!(": {}", class.english()));
-                format!("an error instead of the answer's end{why}")
-            }
-            (state, code) => format!("{state} {}", code.unwrap_or_default()),
+            (_, Some(_)) => told.map(Say::english).unwrap_or_default(),
+            (state, None) => state.to_owned(),
         };
         format!("the client got {what}")
     }
 
     fn chinese(&self) -> String {
         let told = self.call.told.as_ref();
-        let seconds = told.and_then(|told| told.seconds).unwrap_or(0);
         let what = match (self.call.state.as_str(), told.map(|told| told.code.as_str())) {
             ("whole", _) => format!("{} 的完整回答", self.route()),
             ("truncated", _) => format!("{} 的回答，被词元上限截断", self.route()),
             ("left", _) => return "客户端离开；不追究任何候选".to_owned(),
-            (_, Some("as_it_came")) => "候选的错误，原样转达".to_owned(),
-            (_, Some("overflow")) => "其协议的超长错误，让它自行压缩".to_owned(),
-            (_, Some("come_back")) => format!("429：{seconds} 秒后再来"),
-            (_, Some("do_not_retry")) => "「不要重试」的错误：今天不会恢复".to_owned(),
-            (_, Some("empty_queue")) => "错误：队列没有候选".to_owned(),
-            (_, Some("local_network")) => "错误：本机网络有问题".to_owned(),
-            (_, Some("deadline")) => "错误：调用自身的时间已到".to_owned(),
-            (_, Some("broken")) => {
+            (_, Some(_)) => told.map(Say::chinese).unwrap_or_default(),
+            (state, None) => state.to_owned(),
+        };
+        format!("客户端得到：{what}")
+    }
+}
+
+impl ToldWord {
+    /// What broke the answer.
+    fn class(&self) -> Option<Class> {
+        Class::from_name(self.class.as_deref()?)
+    }
+}
+
+/// What a client gets instead of a whole answer.
+impl Say for ToldWord {
+    fn english(&self) -> String {
+        match self.code.as_str() {
+            "as_it_came" => "a candidate's error, as it came".to_owned(),
+            "overflow" => "its own overflow error, so that it compacts".to_owned(),
+            "come_back" => format!("429: come back in {} s", self.seconds.unwrap_or(0)),
+            "do_not_retry" => {
+                "an error that says not to retry: nothing comes back today".to_owned()
+            }
+            "empty_queue" => "an error: the queue has no candidates".to_owned(),
+            "local_network" => "an error: this machine's network is in trouble".to_owned(),
+            "deadline" => "an error: the call's own time was up".to_owned(),
+            "broken" => {
+                let why =
+                    self.class().map_or(String::new(), |class| format!(": {}", class.english()));
+                format!("an error instead of the answer's end{why}")
+            }
+            other => other.to_owned(),
+        }
+    }
+
+    fn chinese(&self) -> String {
+        match self.code.as_str() {
+            "as_it_came" => "候选的错误，原样转达".to_owned(),
+            "overflow" => "其协议的超长错误，让它自行压缩".to_owned(),
+            "come_back" => format!("429：{} 秒后再来", self.seconds.unwrap_or(0)),
+            "do_not_retry" => "「不要重试」的错误：今天不会恢复".to_owned(),
+            "empty_queue" => "错误：队列没有候选".to_owned(),
+            "local_network" => "错误：本机网络有问题".to_owned(),
+            "deadline" => "错误：调用自身的时间已到".to_owned(),
+            "broken" => {
                 let why =
                     self.class().map_or(String::new(), |class| format!("：{}", class.chinese()));
                 format!("错误，而不是回答的结尾{why}")
             }
-            (state, code) => format!("{state} {}", code.unwrap_or_default()),
-        };
-        format!("客户端得到：{what}")
+            other => other.to_owned(),
+        }
     }
 }

@@ -4,13 +4,38 @@ use insta::assert_snapshot;
 
 use crate::program::Ekiden;
 
+const COMMANDS: [&str; 17] = [
+    "serve",
+    "demo",
+    "check",
+    "status",
+    "sessions",
+    "why",
+    "test",
+    "release",
+    "journal",
+    "ledger",
+    "token",
+    "token list",
+    "token new",
+    "token revoke",
+    "replay",
+    "classify",
+    "completions",
+];
+
 #[test]
 fn every_command_explains_itself() {
-    for command in ["serve", "demo", "check", "why", "replay", "classify"] {
-        let (code, english, err) = Ekiden::new(&[command, "--help"]).run();
+    for command in COMMANDS {
+        let words = |help| command.split(' ').chain([help]).collect::<Vec<_>>();
+        let (code, english, err) = Ekiden::new(&words("--help")).run();
         assert_eq!((code, err.as_str()), (0, ""));
-        let (_, chinese, _) = Ekiden::new(&[command, "-h"]).env("LC_ALL", "zh_CN.UTF-8").run();
-        assert_snapshot!(format!("help-{command}"), format!("{english}\n{chinese}"));
+        let (_, chinese, _) = Ekiden::new(&words("-h")).env("LC_ALL", "zh_CN.UTF-8").run();
+        assert!(english.ends_with('\n') && chinese.ends_with('\n'), "{command}");
+        assert_snapshot!(
+            format!("help-{}", command.replace(' ', "-")),
+            format!("{english}\n{chinese}")
+        );
     }
     assert_snapshot!("help", Ekiden::new(&["--help"]).result());
     assert_snapshot!("help-zh", Ekiden::new(&["--help"]).env("LC_ALL", "zh_CN").result());
@@ -18,7 +43,7 @@ fn every_command_explains_itself() {
 
 #[test]
 fn a_mistake_on_the_command_line_is_named_with_a_way_on() {
-    let mistakes: [&[&str]; 8] = [
+    let mistakes: [&[&str]; 12] = [
         &["serv"],
         &["--lisen", "127.0.0.1:1"],
         &["--listen", "nowhere"],
@@ -27,12 +52,27 @@ fn a_mistake_on_the_command_line_is_named_with_a_way_on() {
         &["why", "last", "more"],
         &["--listen", "127.0.0.1:1", "check"],
         &["check", "not-there.toml"],
+        &["ledger", "--by", "week"],
+        &["release"],
+        &["release", "--all", "--session", "a"],
+        &["token"],
     ];
     let told: Vec<String> = mistakes
         .iter()
         .map(|words| format!("$ ekiden {}\n{}", words.join(" "), Ekiden::new(words).result()))
         .collect();
     assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn every_shell_gets_its_completions() {
+    for (shell, sign) in
+        [("bash", "complete"), ("zsh", "#compdef ekiden"), ("fish", "complete -c ekiden")]
+    {
+        let (code, script, err) = Ekiden::new(&["completions", shell]).run();
+        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(script.contains(sign) && script.contains("sessions"), "{shell}");
+    }
 }
 
 #[test]
@@ -45,6 +85,22 @@ fn without_a_gateway_the_way_to_one_is_told() {
     // Port 9 of loopback is nobody's.
     let asked = ["why", "last", "--url", "http://127.0.0.1:9"];
     assert_snapshot!(Ekiden::new(&asked).result());
+    let others: [&[&str]; 7] = [
+        &["status"],
+        &["sessions"],
+        &["test", "default"],
+        &["release", "--all"],
+        &["journal", "--follow"],
+        &["ledger"],
+        &["token", "list"],
+    ];
+    for words in others {
+        let words: Vec<&str> = words.iter().copied().chain(asked[2..].iter().copied()).collect();
+        let (code, out, err) = Ekiden::new(&words).run();
+        assert_eq!((code, out.as_str()), (1, ""), "{words:?}");
+        assert!(err.contains("there is no gateway at http://127.0.0.1:9"), "{err}");
+        assert!(err.contains("hint: start one with `ekiden`"), "{err}");
+    }
     let strange = ["replay", "last", "--url", "https://example.com"];
     assert_snapshot!(Ekiden::new(&strange).result());
 }

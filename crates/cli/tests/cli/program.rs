@@ -1,14 +1,23 @@
 //! Running the built program in surroundings that are the same everywhere.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+/// Questions until something is given up: each takes a fraction of a millisecond at least.
+const MANY: usize = 100_000;
 
 /// A run of the program, being prepared.
 pub(crate) struct Ekiden {
     command: Command,
     input: String,
     folder: Option<String>,
+    state: PathBuf,
+    /// Where the state is unless a test has a folder of its own.
+    own: TempDir,
 }
 
 /// A program that is running, with its output so far.
@@ -16,6 +25,8 @@ pub(crate) struct Served {
     pub(crate) child: Child,
     pub(crate) url: String,
     pub(crate) greeting: String,
+    /// Lives as long as the program.
+    _state: TempDir,
 }
 
 impl Ekiden {
@@ -25,7 +36,18 @@ impl Ekiden {
         // Windows needs it for its sockets.
         let root = std::env::vars_os().find(|(name, _)| name.eq_ignore_ascii_case("SYSTEMROOT"));
         command.envs(root);
-        Self { command, input: String::new(), folder: None }
+        let own = tempfile::tempdir().unwrap();
+        let ekiden =
+            Self { command, input: String::new(), folder: None, state: PathBuf::new(), own };
+        let state = ekiden.own.path().join("state");
+        ekiden.state(&state)
+    }
+
+    /// Keeps its state in this folder, whose name is not shown.
+    pub(crate) fn state(mut self, folder: &Path) -> Self {
+        self.command.env("EKIDEN_STATE_DIR", folder);
+        self.state = folder.to_owned();
+        self
     }
 
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
@@ -48,6 +70,7 @@ impl Ekiden {
     /// Everything that the program said, and its exit code.
     pub(crate) fn result(self) -> String {
         let folder = self.folder.clone();
+        let state = self.state.display().to_string();
         let (code, out, err) = self.run();
         let mut text = format!("exit code {code}\n");
         for (name, said) in [("stdout", out), ("stderr", err)] {
@@ -55,6 +78,7 @@ impl Ekiden {
                 text.push_str(&format!("--- {name}\n{said}"));
             }
         }
+        let text = text.replace(&state, "[state]");
         match folder {
             Some(folder) => text.replace(&folder, "[folder]"),
             None => text,
@@ -94,14 +118,50 @@ impl Ekiden {
         }
         let url = greeting.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:"));
         let url = url.unwrap().split('/').take(3).collect::<Vec<_>>().join("/");
+        let greeting = greeting.replace(&self.state.display().to_string(), "[state]");
         // What it says at its end goes nowhere, and must not be an error.
-        Served { child, url, greeting }
+        Served { child, url, greeting, _state: self.own }
     }
 }
 
 impl Served {
     pub(crate) fn port(&self) -> &str {
         self.url.rsplit(':').next().unwrap()
+    }
+
+    /// The answer to a request: status and body.
+    pub(crate) fn ask(&self, head: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port())).unwrap();
+        let request = format!(
+            "{head} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    /// What it says once it says so.
+    pub(crate) fn until(&self, path: &str, says: impl Fn(&str) -> bool) -> String {
+        for _ in 0..MANY {
+            let (_, answer) = self.ask(&format!("GET {path}"), "");
+            if says(&answer) {
+                return answer;
+            }
+        }
+        panic!("{path} never said so: {}", self.ask(&format!("GET {path}"), "").1);
+    }
+
+    /// Ends it without a word, and gives what it had said on standard error.
+    pub(crate) fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said
     }
 }
 
@@ -112,13 +172,13 @@ impl Drop for Served {
     }
 }
 
-/// Text without what differs from run to run: spans, ports and ids.
+/// Text without what differs from run to run: spans, moments, ports, tokens and ids.
 pub(crate) fn steady(text: &str) -> String {
     text.lines().map(steady_line).collect::<Vec<_>>().join("\n")
 }
 
 /// Units of spans, the longest first.
-const SPANS: [&str; 7] = ["min", "ms", "s", "h", "毫秒", "秒", "分"];
+const SPANS: [&str; 8] = ["min", "ms", "s", "h", "毫秒", "小时", "秒", "分"];
 
 fn steady_line(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
@@ -144,7 +204,28 @@ fn steady_line(line: &str) -> String {
     out.join(" ")
 }
 
+/// What every date, time and token looks like.
+const SHAPES: [(&str, &str); 2] = [("0000-00-00", "[date]"), ("00:00:00", "[time]")];
+
+/// A word without its dates and times.
+fn timeless(word: &str) -> String {
+    let shape = |text: &str| -> String {
+        text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect()
+    };
+    let mut out = word.to_owned();
+    for (shape_of, name) in SHAPES {
+        if let Some(at) = shape(&out).find(shape_of) {
+            out.replace_range(at..at + shape_of.len(), name);
+        }
+    }
+    out
+}
+
 fn steady_word(word: &str) -> String {
+    if word.starts_with("ekt_") {
+        return "[token]".to_owned();
+    }
+    let word = &timeless(word);
     if let Some((before, after)) = word.split_once("127.0.0.1:")
         && after.starts_with(|c: char| c.is_ascii_digit())
     {

@@ -1,0 +1,172 @@
+//! What goes wrong with a running gateway, in words. It refuses to word what the gateway says in a
+//! code that it does not know; then it shows the gateway's own words.
+
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::terminal::Say;
+
+/// What goes wrong.
+pub(super) enum Trouble {
+    NoGateway { base: String, why: String },
+    NoSuchCall { call: String, base: String },
+    NoCallYet { base: String },
+    Strange { base: String, why: String },
+    Refused { base: String, status: StatusCode, refusal: Refusal },
+}
+
+/// What a refusal says.
+#[derive(Default)]
+pub(super) struct Refusal {
+    code: String,
+    message: String,
+}
+
+impl Trouble {
+    /// What an answer that is no success says.
+    pub(super) fn refused(base: &str, status: StatusCode, body: &str) -> Self {
+        #[derive(Deserialize)]
+        struct Body {
+            error: Told,
+        }
+        #[derive(Deserialize)]
+        struct Told {
+            code: Option<String>,
+            message: String,
+        }
+        let refusal = match serde_json::from_str(body) {
+            Ok(Body { error: Told { code, message } }) => {
+                Refusal { code: code.unwrap_or_default(), message: cut(&message) }
+            }
+            Err(_) => Refusal { code: String::new(), message: cut(body) },
+        };
+        Self::Refused { base: base.to_owned(), status, refusal }
+    }
+}
+
+impl Say for Trouble {
+    fn english(&self) -> String {
+        match self {
+            Self::NoGateway { base, why } => format!("there is no gateway at {base}: {why}"),
+            Self::NoSuchCall { call, base } => {
+                format!("the gateway at {base} knows no call `{call}`")
+            }
+            Self::NoCallYet { base } => format!("the gateway at {base} has had no call yet"),
+            Self::Strange { base, why } => {
+                format!("what answers at {base} is another version, or no Ekiden: {why}")
+            }
+            Self::Refused { refusal, .. } if !refusal.code.is_empty() => refusal.message.clone(),
+            Self::Refused { base, status, refusal } => {
+                format!("{base} answers {status}: {}", refusal.message)
+            }
+        }
+    }
+
+    fn chinese(&self) -> String {
+        match self {
+            Self::NoGateway { base, why } => format!("{base} 上没有网关：{why}"),
+            Self::NoSuchCall { call, base } => format!("{base} 上的网关没有调用 `{call}`"),
+            Self::NoCallYet { base } => format!("{base} 上的网关还没有过调用"),
+            Self::Strange { base, why } => format!("{base} 上的是别的版本，或不是 Ekiden：{why}"),
+            Self::Refused { base, status, refusal: Refusal { code, message } } => {
+                let named = message.split('`').nth(1).unwrap_or_default();
+                match code.as_str() {
+                    "no_such_session" => format!("没有会话 `{named}`"),
+                    "no_such_queue" => format!("没有队列 `{named}`"),
+                    "no_such_route" => format!("没有路由 `{named}`"),
+                    "no_such_token" => format!("没有令牌 `{named}`"),
+                    "ambiguous_session" => "不止一个客户端的会话叫这个名字".to_owned(),
+                    "last_token" => "这是同类中的最后一个，没有它就谁也进不来".to_owned(),
+                    "too_many_tokens" => "令牌已达上限".to_owned(),
+                    "" => format!("{base} 回答 {status}：{message}"),
+                    _ => message.clone(),
+                }
+            }
+        }
+    }
+}
+
+/// What can be done about it.
+pub(super) enum Advice {
+    MakeACall,
+    StartOne,
+    AskForLast,
+    OtherAddress,
+    ListSessions,
+    WholeKey,
+    ListQueues,
+    ListTokens,
+    MakeAnother,
+    ShowToken,
+    LookAtFolder,
+}
+
+impl Advice {
+    /// What can be done about a refusal.
+    pub(super) fn about(trouble: &Trouble) -> Self {
+        let Trouble::Refused { status, refusal, .. } = trouble else {
+            return Self::OtherAddress;
+        };
+        match refusal.code.as_str() {
+            "no_such_session" => Self::ListSessions,
+            "ambiguous_session" => Self::WholeKey,
+            "no_such_queue" | "no_such_route" => Self::ListQueues,
+            "no_such_token" | "too_many_tokens" => Self::ListTokens,
+            "last_token" => Self::MakeAnother,
+            "not_kept" => Self::LookAtFolder,
+            _ if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                Self::ShowToken
+            }
+            _ => Self::OtherAddress,
+        }
+    }
+}
+
+impl Say for Advice {
+    fn english(&self) -> String {
+        match self {
+            Self::MakeACall => "ask it for something first; `ekiden demo` shows how",
+            Self::StartOne => "start one with `ekiden`, or say where it is with --url",
+            Self::AskForLast => {
+                "it remembers the last 1,000; `last` is the newest, and answers name theirs in \
+                 the header x-ekiden-call"
+            }
+            Self::OtherAddress => "say where the gateway is: --url http://127.0.0.1:8787",
+            Self::ListSessions => "`ekiden sessions` shows them",
+            Self::WholeKey => "name it by its whole key; `ekiden sessions` shows it",
+            Self::ListQueues => "`ekiden status` shows queues and routes",
+            Self::ListTokens => "`ekiden token list` shows them",
+            Self::MakeAnother => "make another first: `ekiden token new`",
+            Self::ShowToken => {
+                "put an admin token into the variable EKIDEN_TOKEN, or ask on the machine itself"
+            }
+            Self::LookAtFolder => "look at the permissions and the disk of the state folder",
+        }
+        .to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        match self {
+            Self::MakeACall => "先向它发一次请求；`ekiden demo` 有示范",
+            Self::StartOne => "用 `ekiden` 启动一个，或用 --url 指明地址",
+            Self::AskForLast => {
+                "网关保留最近 1000 次；`last` 是最新一次，每个回答的响应头 x-ekiden-call 写有 id"
+            }
+            Self::OtherAddress => "用 --url 指明网关地址，例如 http://127.0.0.1:8787",
+            Self::ListSessions => "`ekiden sessions` 列出全部会话",
+            Self::WholeKey => "请写完整的键，见 `ekiden sessions`",
+            Self::ListQueues => "`ekiden status` 列出队列与路由",
+            Self::ListTokens => "`ekiden token list` 列出全部令牌",
+            Self::MakeAnother => "请先新建一个：`ekiden token new`",
+            Self::ShowToken => "把管理令牌放进环境变量 EKIDEN_TOKEN，或在那台机器上操作",
+            Self::LookAtFolder => "请检查状态文件夹的权限与磁盘",
+        }
+        .to_owned()
+    }
+}
+
+/// Others say what they like; it moves no cursor.
+fn cut(body: &str) -> String {
+    let plain = body.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+    plain.take(300).collect()
+}

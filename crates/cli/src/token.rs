@@ -1,0 +1,199 @@
+//! `ekiden token`: tokens for other machines (G9). It refuses to show one twice.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use http::Method;
+use serde::Deserialize;
+
+use crate::args::{Asking, Form, NewTokenArgs, RevokeArgs, TokenTask};
+use crate::failure::{Ended, Failure};
+use crate::moments::moment;
+use crate::running::{self, Api, encoded};
+use crate::table::{Cell, Table};
+use crate::terminal::{Ink, Say, Terminal};
+
+/// It waits for the disk.
+const LIMIT: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Deserialize)]
+struct List {
+    tokens: Vec<Token>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Token {
+    id: String,
+    name: String,
+    scope: String,
+    queues: Vec<String>,
+    #[serde(default)]
+    calls_max: Option<u64>,
+    open_calls: u64,
+    made_ms: u64,
+}
+
+/// Lists, makes or revokes tokens.
+///
+/// # Errors
+/// When there is no gateway, or it refuses.
+pub(crate) fn run(terminal: &Terminal, task: &TokenTask) -> Result<Ended, Failure> {
+    match task {
+        TokenTask::List(asking) => list(terminal, asking),
+        TokenTask::New(args) => make(terminal, args),
+        TokenTask::Revoke(args) => revoke(terminal, args),
+    }
+}
+
+fn list(terminal: &Terminal, asking: &Asking) -> Result<Ended, Failure> {
+    let api = Api::at(asking.url.as_deref());
+    let text = running::block_on(api.get(terminal, "/api/v1/tokens"))?;
+    if asking.form() == Form::Json {
+        terminal.line(text.trim_end())?;
+        return Ok(Ended::Well);
+    }
+    let List { tokens } = api.parsed(terminal, &text)?;
+    if tokens.is_empty() {
+        terminal.tell(&NoToken)?;
+        return Ok(Ended::Well);
+    }
+    let columns =
+        [Column::Id, Column::Name, Column::Scope, Column::Queues, Column::Calls, Column::Made];
+    let mut table = Table::headed(columns.iter().map(|column| Cell::new(terminal.say(column))));
+    for token in &tokens {
+        let most = token.calls_max.map_or(String::new(), |most| format!("/{most}"));
+        let queues = match token.queues.is_empty() {
+            true => terminal.say(&AllQueues),
+            false => token.queues.join(", "),
+        };
+        table.row([
+            Cell::new(&token.id),
+            Cell::new(&token.name),
+            Cell::new(&token.scope),
+            Cell::new(queues),
+            Cell::new(format!("{}{most}", token.open_calls)),
+            Cell::new(moment(token.made_ms)),
+        ]);
+    }
+    terminal.raw(&table.lines(terminal, ""))?;
+    Ok(Ended::Well)
+}
+
+fn make(terminal: &Terminal, args: &NewTokenArgs) -> Result<Ended, Failure> {
+    #[derive(Deserialize)]
+    struct Made {
+        token: String,
+    }
+    let NewTokenArgs { token_name, admin, only, calls_max, asking } = args;
+    let api = Api::at(asking.url.as_deref());
+    let scope = if *admin { "admin" } else { "client" };
+    let body = serde_json::json!({
+        "name": token_name, "scope": scope, "queues": only, "calls_max": calls_max,
+    });
+    let sending = api.send(terminal, Method::POST, "/api/v1/tokens", Some(&body), LIMIT);
+    let text = running::block_on(sending)?;
+    if asking.form() == Form::Json {
+        terminal.line(text.trim_end())?;
+        return Ok(Ended::Well);
+    }
+    let Made { token } = api.parsed(terminal, &text)?;
+    terminal.line(&token)?;
+    if io::stdout().is_terminal() {
+        terminal.line(&terminal.ink(Ink::Dim, &terminal.say(&OnlyOnce)))?;
+    }
+    Ok(Ended::Well)
+}
+
+fn revoke(terminal: &Terminal, args: &RevokeArgs) -> Result<Ended, Failure> {
+    let api = Api::at(args.asking.url.as_deref());
+    let path = format!("/api/v1/tokens/{}", encoded(&args.token));
+    let text = running::block_on(api.send(terminal, Method::DELETE, &path, None, LIMIT))?;
+    match args.asking.form() {
+        Form::Json => terminal.line(text.trim_end())?,
+        Form::Words => terminal.tell(&Revoked(&args.token))?,
+    }
+    Ok(Ended::Well)
+}
+
+struct NoToken;
+
+impl Say for NoToken {
+    fn english(&self) -> String {
+        "there is no token; make one with `ekiden token new NAME`".to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        "没有令牌；用 `ekiden token new NAME` 新建".to_owned()
+    }
+}
+
+struct AllQueues;
+
+impl Say for AllQueues {
+    fn english(&self) -> String {
+        "all".to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        "全部".to_owned()
+    }
+}
+
+struct OnlyOnce;
+
+impl Say for OnlyOnce {
+    fn english(&self) -> String {
+        "Keep it now: it is not shown again. Clients send it as their API key.".to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        "请立即保存：不会再次显示。客户端把它当作 API 密钥发送。".to_owned()
+    }
+}
+
+struct Revoked<'a>(&'a str);
+
+impl Say for Revoked<'_> {
+    fn english(&self) -> String {
+        format!("token {} is revoked", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("令牌 {} 已吊销", self.0)
+    }
+}
+
+enum Column {
+    Id,
+    Name,
+    Scope,
+    Queues,
+    Calls,
+    Made,
+}
+
+impl Say for Column {
+    fn english(&self) -> String {
+        match self {
+            Self::Id => "id",
+            Self::Name => "name",
+            Self::Scope => "scope",
+            Self::Queues => "queues",
+            Self::Calls => "open calls",
+            Self::Made => "made",
+        }
+        .to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        match self {
+            Self::Id => "id",
+            Self::Name => "名字",
+            Self::Scope => "用途",
+            Self::Queues => "队列",
+            Self::Calls => "未完成调用",
+            Self::Made => "创建于",
+        }
+        .to_owned()
+    }
+}
