@@ -19,8 +19,8 @@ pub(crate) fn run(terminal: &Terminal, path: Option<&Path>) -> Result<Ended, Fai
             let hint = terminal.say(&NameAnother);
             return Err(Failure::usage(terminal, &terminal.say(&problem), &hint));
         }
-        Some(path) => Config::load(path, &ProcessEnv),
-        None => Config::find(None, &ProcessEnv),
+        Some(path) => Config::open(Some(path), &ProcessEnv),
+        None => Config::open(None, &ProcessEnv),
     };
     let loaded = loaded.map_err(|error| unusable(&error))?;
     warn(terminal, &loaded)?;

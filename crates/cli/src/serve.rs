@@ -1,13 +1,16 @@
 //! `ekiden serve`: the gateway, from its configuration to its end. It refuses to say less than what
 //! the next step is.
 
+mod keeping;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ekiden_config::{
-    Config, Dialect, Env, LOCAL_SERVERS, LoadError, Loaded, LocalServer, ProcessEnv,
+    Config, Dialect, Env, LOCAL_SERVERS, LoadError, Loaded, LocalServer, ProcessEnv, QueuesFrom,
 };
+use ekiden_gateway::state::{Keeping, Kept};
 use ekiden_gateway::{CoreOptions, Gateway, Proxies, Running, StartError, stop_signal};
 use serde_json::Value;
 
@@ -30,15 +33,21 @@ const LISTEN_VARIABLE: &str = "EKIDEN_LISTEN";
 /// When the configuration cannot be used, or the address cannot be had.
 pub(crate) fn run(terminal: &Terminal, args: &ServeArgs) -> Result<Ended, Failure> {
     let env = WithListen { listen: args.listen };
-    let loaded = Config::find(args.config.as_deref(), &env).map_err(|error| match args.listen {
+    let loaded = Config::open(args.config.as_deref(), &env).map_err(|error| match args.listen {
         Some(_) => said_by_option(&error),
         None => check::unusable(&error),
     })?;
+    let kept = keeping::open(terminal, &loaded, &env)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(terminal, loaded))
+    let ended = runtime.block_on(serve(terminal, loaded, env, &kept));
+    // Whoever comes next finds the folder free once nothing of this process writes into it.
+    drop(runtime);
+    drop(kept);
+    ended
 }
 
 /// The environment, with `--listen` in the place of its variable.
+#[derive(Clone, Copy)]
 struct WithListen {
     listen: Option<SocketAddr>,
 }
@@ -58,18 +67,28 @@ fn said_by_option(error: &LoadError) -> Failure {
     Failure::Usage(error.to_string().replace(&by_variable, "--listen"))
 }
 
-async fn serve(terminal: &Terminal, loaded: Loaded) -> Result<Ended, Failure> {
-    let loaded = match loaded.path {
-        None => with_local_servers(loaded).await,
-        Some(_) => loaded,
+async fn serve(
+    terminal: &Terminal,
+    loaded: Loaded,
+    env: WithListen,
+    kept: &Kept,
+) -> Result<Ended, Failure> {
+    let found = match loaded.queues {
+        QueuesFrom::Surroundings => local_servers().await,
+        QueuesFrom::File => Found::default(),
     };
-    let bare = loaded.path.is_none() && loaded.config.providers.is_empty();
+    let loaded =
+        Loaded { config: Arc::new(found.added_to(Arc::unwrap_or_clone(loaded.config))), ..loaded };
+    let bare = loaded.queues == QueuesFrom::Surroundings && loaded.config.providers.is_empty();
     if !bare {
         // That nothing was found is said below, with what to do.
         check::warn(terminal, &loaded)?;
     }
-    let running = start(terminal, Arc::clone(&loaded.config), &ProcessEnv).await?;
-    match greet(terminal, &loaded, running.addr()) {
+    let source = keeping::source(terminal, &loaded, env, move |config| found.added_to(config));
+    let options = keeping::options(kept, source)?;
+    let running = start_with(terminal, Arc::clone(&loaded.config), options).await?;
+    keeping::announce(kept, running.addr());
+    match greet(terminal, &loaded, running.addr(), &kept.keeping) {
         Ok(()) | Err(Failure::NobodyReads) => {}
         Err(failure) => return Err(failure),
     }
@@ -91,21 +110,36 @@ pub(crate) async fn start(
     env: &dyn Env,
 ) -> Result<Running, Failure> {
     let options = CoreOptions { proxies: Proxies::from_env(env), ..CoreOptions::default() };
+    start_with(terminal, config, options).await
+}
+
+async fn start_with(
+    terminal: &Terminal,
+    config: Arc<Config>,
+    options: CoreOptions,
+) -> Result<Running, Failure> {
     Gateway::start(config, options).await.map_err(|error| {
         let hint = Hint(&error);
         Failure::trouble(terminal, &error, Some(&hint))
     })
 }
 
+/// Servers on this machine, with their models.
+#[derive(Clone, Default)]
+struct Found(Vec<(&'static LocalServer, Vec<String>)>);
+
+impl Found {
+    fn added_to(&self, config: Config) -> Config {
+        let servers = self.0.iter();
+        servers.fold(config, |config, (server, models)| config.with_local_server(server, models))
+    }
+}
+
 /// Asks the usual servers on this machine whether they are there (G8).
-async fn with_local_servers(loaded: Loaded) -> Loaded {
+async fn local_servers() -> Found {
     let [first, second] = &LOCAL_SERVERS;
     let found = tokio::join!(models(first), models(second));
-    let mut config = Arc::unwrap_or_clone(loaded.config);
-    for (server, models) in [(first, found.0), (second, found.1)] {
-        config = config.with_local_server(server, &models);
-    }
-    Loaded { config: Arc::new(config), ..loaded }
+    Found(vec![(first, found.0), (second, found.1)])
 }
 
 /// The models of a server on this machine that can answer; none when it is not there.
@@ -120,11 +154,18 @@ async fn models(server: &LocalServer) -> Vec<String> {
     ids.filter(|id| !id.to_lowercase().contains("embed")).map(str::to_owned).collect()
 }
 
-fn greet(terminal: &Terminal, loaded: &Loaded, addr: SocketAddr) -> Result<(), Failure> {
+fn greet(
+    terminal: &Terminal,
+    loaded: &Loaded,
+    addr: SocketAddr,
+    keeping: &Keeping,
+) -> Result<(), Failure> {
     let config = &loaded.config;
     terminal.line(&terminal.ink(Ink::Strong, &terminal.say(&Listens(addr))))?;
     let source = loaded.path.as_deref().map_or(Source::Environment, Source::File);
     terminal.line(&terminal.ink(Ink::Dim, &terminal.say(&From(source))))?;
+    let ink = if keeping.folder.is_some() { Ink::Dim } else { Ink::Slow };
+    terminal.line(&terminal.ink(ink, &terminal.say(&keeping::Where(keeping))))?;
     terminal.line("")?;
     if config.queues.iter().all(|queue| queue.candidates.is_empty()) {
         let path =

@@ -51,7 +51,7 @@ mod value;
 pub use clocks::{ClockSettings, Clocks, Locality};
 pub use discover::{LOCAL_SERVERS, LocalServer, Source, WELL_KNOWN, WellKnown};
 pub use env::{Env, FixedEnv, ProcessEnv};
-pub use load::{CONFIG_VARIABLE, LoadError, Loaded};
+pub use load::{CONFIG_VARIABLE, LoadError, Loaded, QueuesFrom};
 pub use lookup::{Lookup, PICKER_PREFIX, Via, matches};
 pub use policy::{CommitOn, Continuing, OnOverflow, PolicySettings, Preset};
 pub use problem::{Place, Problem, Problems, Severity};

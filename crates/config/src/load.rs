@@ -31,6 +31,17 @@ pub struct Loaded {
     pub warnings: Problems,
     /// The file it came from; `None`: the environment alone.
     pub path: Option<PathBuf>,
+    /// Who says which providers and queues there are.
+    pub queues: QueuesFrom,
+}
+
+/// Who says which providers and queues there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueuesFrom {
+    /// The file.
+    File,
+    /// What was found (G8): there is no file, or it says nothing about them.
+    Surroundings,
 }
 
 /// Why there is no configuration.
@@ -180,7 +191,9 @@ pub(crate) fn parse(
     if problems.is_fatal() {
         return Err(problems);
     }
-    Ok(Loaded { config: Arc::new(config), warnings: problems, path: None })
+    let says = ["providers", "queues"].iter().any(|name| root.get_ref().contains_key(*name));
+    let queues = if says { QueuesFrom::File } else { QueuesFrom::Surroundings };
+    Ok(Loaded { config: Arc::new(config), warnings: problems, path: None, queues })
 }
 
 fn syntax_problem(error: &toml::de::Error) -> Draft {

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::Uri;
+use secrecy::ExposeSecret;
 
 use ekiden_config::{
     Candidate as CandidateSettings, Clocks as ClockSettings, Config, PolicySettings, Profile,
@@ -271,6 +272,12 @@ impl CandidateRuntime {
 }
 
 impl ProviderRuntime {
+    /// What must never be shown: its key and the values of its headers.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let headers = self.settings.headers.iter().map(|(_, value)| value);
+        self.settings.key.iter().chain(headers).map(ExposeSecret::expose_secret)
+    }
+
     fn new(settings: &Provider, upstream: &Upstream, instance: &str) -> Self {
         let dialect = match settings.dialect {
             ekiden_config::Dialect::OpenAiChat => Dialect::OpenAiChat,

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use ekiden_config::edit::{Change, EditError, SettingsFile, TextHash};
 use ekiden_config::{
-    Config, Credential, Env, KEYS_FILE, KeysError, Loaded, Problems, Severity, StoredKeys, WithKeys,
+    Config, Credential, Env, KEYS_FILE, KeysError, Loaded, Problems, QueuesFrom, Severity,
+    StoredKeys, WithKeys,
 };
 use ekiden_store::{Bounds, What};
 use secrecy::SecretString;
@@ -41,7 +42,8 @@ pub struct SettingsSource {
     pub keys: Option<PathBuf>,
     /// The variables, those that stand in for options among them.
     pub env: Arc<dyn Env + Send + Sync>,
-    /// What is added to a configuration that comes from no file: the servers found on this machine.
+    /// What is added to a configuration whose queues come from no file: the servers found on this
+    /// machine.
     pub found: Option<Find>,
     /// Where what becomes of a change is told, for a line of the log.
     pub tell: Option<Tell>,
@@ -137,16 +139,16 @@ impl SettingsSource {
         // Keys that cannot be read are told as missing ones.
         let keys = self.stored().unwrap_or_default();
         let around = WithKeys { env: &*self.env, keys: &keys };
-        let Some(bytes) = bytes else {
-            return Config::from_env(&around).map(|loaded| self.with_found(loaded));
+        let loaded = match bytes {
+            Some(bytes) => Config::of_bytes(&self.file, bytes, &around)?,
+            None => Config::from_env(&around)?,
         };
-        Config::of_bytes(&self.file, bytes, &around)
-    }
-
-    fn with_found(&self, loaded: Loaded) -> Loaded {
-        let Some(found) = &self.found else { return loaded };
+        let Some(found) = self.found.as_ref().filter(|_| loaded.queues == QueuesFrom::Surroundings)
+        else {
+            return Ok(loaded);
+        };
         let config = found(Arc::unwrap_or_clone(loaded.config));
-        Loaded { config: Arc::new(config), ..loaded }
+        Ok(Loaded { config: Arc::new(config), ..loaded })
     }
 
     fn print(&self, file: TextHash, config: &Config) -> Print {

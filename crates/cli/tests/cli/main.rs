@@ -9,3 +9,4 @@ mod help;
 mod program;
 mod replay;
 mod serve;
+mod state;

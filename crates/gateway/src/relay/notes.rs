@@ -10,7 +10,6 @@ use ekiden_classify::Sizes;
 use ekiden_engine::{AttemptId, Class, Now, SessionId, Verdict};
 use ekiden_store::{AttemptRow, AttemptState, CallName, Evidence, Place, Tokens};
 use http::HeaderMap;
-use secrecy::ExposeSecret;
 
 use crate::calls::PastAttempt;
 use crate::core::{Ended, Witness};
@@ -125,11 +124,10 @@ impl Notes {
         let Some(at) = self.attempts.iter().rposition(|note| note.attempt == attempt) else {
             return;
         };
-        let candidate = self.attempts[at].candidate;
-        let key = self.queue.candidates.get(candidate);
-        let key = key.and_then(|candidate| candidate.provider.settings.key.as_ref());
+        // Of the whole queue: one proxy may stand before several providers.
+        let providers = self.queue.candidates.iter().map(|candidate| &candidate.provider);
         let mut known: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
-        known.extend(key.map(|key| key.expose_secret()));
+        known.extend(providers.flat_map(|provider| provider.secrets()));
         let note = &mut self.attempts[at];
         note.sizes = judged.sizes;
         note.evidence = Evidence::kept(

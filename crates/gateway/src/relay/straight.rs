@@ -12,7 +12,6 @@ use ekiden_dialect::{Dialect, request};
 use ekiden_engine::{AttemptId, Class};
 use ekiden_store::masked;
 use http::{HeaderMap, Method, Request};
-use secrecy::ExposeSecret;
 
 use crate::core::Core;
 use crate::evidence::{self, Around, Judged, Loopback};
@@ -85,7 +84,7 @@ impl Core {
             zone: self.clock.zone(),
             loopback: if settings.base_url.is_loopback() { Loopback::Yes } else { Loopback::No },
         };
-        let known: Vec<&str> = settings.key.iter().map(ExposeSecret::expose_secret).collect();
+        let known: Vec<&str> = candidate.provider.secrets().collect();
         let failed = |status, judged: Judged| Told {
             class: Some(judged.failure.class),
             status,
