@@ -4,6 +4,7 @@
 
 mod classify;
 mod config;
+mod control;
 mod demo;
 mod help;
 mod program;
