@@ -11,7 +11,9 @@ mod ledger;
 pub(crate) mod openapi;
 mod operations;
 mod query;
+mod queues;
 mod release;
+mod settings;
 mod shape;
 mod state;
 mod test_queue;
@@ -42,6 +44,9 @@ use release::{Ended, no_such};
 
 /// A body of ours is a few names.
 const BODY_MAX_BYTES: u64 = 64 << 10;
+
+/// But for whole queues that are carried here.
+const IMPORT_MAX_BYTES: u64 = 4 << 20;
 
 /// A refusal.
 #[derive(Serialize, JsonSchema)]
@@ -131,8 +136,91 @@ impl Front {
                 self.make_token(wish).await
             }
             Op::RevokeToken => self.revoke_token(name).await,
+            Op::Settings
+            | Op::ChangeSettings
+            | Op::ReloadSettings
+            | Op::StoreKey
+            | Op::ForgetKey => self.of_settings(operation.op, headers, name, body).await?,
+            Op::CreateQueue
+            | Op::OrderQueues
+            | Op::ChangeQueue
+            | Op::DeleteQueue
+            | Op::ExportQueues
+            | Op::ImportQueues => self.of_queues(operation.op, headers, name, &query, body).await?,
             Op::OpenApi => done(&openapi::document()),
         })
+    }
+
+    /// What is asked of the settings.
+    async fn of_settings<B>(
+        &self,
+        op: Op,
+        headers: &HeaderMap,
+        provider: String,
+        body: B,
+    ) -> Answered
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+    {
+        if op == Op::ChangeSettings {
+            let forms = "{\"changes\": [{\"do\": \"set\", \"path\": PATH, \"value\": VALUE}]}";
+            let wish = self.taken(headers, body, "bad_body", forms).await?;
+            return Ok(self.change_settings(headers, wish).await);
+        }
+        if op == Op::StoreKey {
+            let read = self.taken(headers, body, "bad_body", "{\"key\": TEXT}").await;
+            // A key that was written in the wrong place must not come back in the words of an error.
+            let wish = read.map_err(|_| {
+                let message = "write {\"key\": TEXT}";
+                Box::new(failure(StatusCode::BAD_REQUEST, "bad_body", message))
+            })?;
+            return Ok(self.store_key(provider, wish).await);
+        }
+        if op == Op::ReloadSettings {
+            return Ok(self.reload_settings().await);
+        }
+        if op == Op::ForgetKey {
+            return Ok(self.forget_key(provider).await);
+        }
+        Ok(self.settings())
+    }
+
+    /// What is asked of the queues in the settings.
+    async fn of_queues<B>(
+        &self,
+        op: Op,
+        headers: &HeaderMap,
+        id: String,
+        query: &Query,
+        body: B,
+    ) -> Answered
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+    {
+        let bad = "bad_body";
+        if op == Op::CreateQueue {
+            let forms = "{\"name\": TEXT, \"id\": ID, \"routes\": [ROUTE]}, the last two if wished";
+            let wish = self.taken(headers, body, bad, forms).await?;
+            return self.create_queue(headers, wish).await;
+        }
+        if op == Op::OrderQueues {
+            let wish = self.taken(headers, body, bad, "{\"order\": [ID]}").await?;
+            return self.order_queues(headers, wish).await;
+        }
+        if op == Op::ChangeQueue {
+            let forms = "{\"name\": TEXT} or {\"order\": [ROUTE]}";
+            let wish = self.taken(headers, body, bad, forms).await?;
+            return self.change_queue(headers, id, wish).await;
+        }
+        if op == Op::ImportQueues {
+            let bytes = read(headers, body, bad, IMPORT_MAX_BYTES).await?;
+            let file = parsed(&bytes, bad, "what GET /api/v1/export gives")?;
+            return self.import_queues(headers, file).await;
+        }
+        if op == Op::DeleteQueue {
+            return self.delete_queue(headers, id, query).await;
+        }
+        Ok(done(&self.export_queues()))
     }
 
     /// What is asked of the calls that are remembered.
@@ -182,18 +270,44 @@ impl Front {
         T: DeserializeOwned,
         B: http_body::Body<Data = Bytes> + Send,
     {
-        // Of its own, so that letting go works when calls hold all there is.
-        let room = Bound::new(BODY_MAX_BYTES);
-        let read = intake::read(headers, body, BODY_MAX_BYTES, &room).await;
-        let Raw { bytes, codings, held: _held } =
-            read.map_err(|error| Box::new(error.into_response(Dialect::OpenAiChat)))?;
-        let bad = |message: &str| Box::new(failure(StatusCode::BAD_REQUEST, code, message));
-        if !codings.is_empty() {
-            return Err(bad("the body must come without a content coding"));
-        }
-        let bytes = if bytes.is_empty() { b"{}" } else { &bytes[..] };
-        serde_json::from_slice(bytes).map_err(|error| bad(&format!("{error}; write {forms}")))
+        let bytes = read(headers, body, code, BODY_MAX_BYTES).await?;
+        parsed(&bytes, code, forms)
     }
+}
+
+async fn read<B>(
+    headers: &HeaderMap,
+    body: B,
+    code: &str,
+    most_bytes: u64,
+) -> Result<Bytes, Box<Response<Body>>>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+{
+    // Of its own, so that letting go works when calls hold all there is.
+    let room = Bound::new(most_bytes);
+    let read = intake::read(headers, body, most_bytes, &room).await;
+    let Raw { bytes, codings, held: _held } =
+        read.map_err(|error| Box::new(error.into_response(Dialect::OpenAiChat)))?;
+    if !codings.is_empty() {
+        let message = "the body must come without a content coding";
+        return Err(Box::new(failure(StatusCode::BAD_REQUEST, code, message)));
+    }
+    Ok(bytes)
+}
+
+fn parsed<T: DeserializeOwned>(
+    bytes: &[u8],
+    code: &str,
+    forms: &str,
+) -> Result<T, Box<Response<Body>>> {
+    let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    serde_json::from_slice(bytes).map_err(|error| {
+        // Serde repeats a long text whole.
+        let error: String = error.to_string().chars().take(400).collect();
+        let message = format!("{error}; write {forms}");
+        Box::new(failure(StatusCode::BAD_REQUEST, code, &message))
+    })
 }
 
 fn done(value: &impl Serialize) -> Response<Body> {

@@ -14,6 +14,7 @@ mod ending;
 mod events;
 mod guards;
 mod lookup;
+mod settings;
 mod sockets;
 mod support;
 mod tokens;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use ekiden_config::{Config, FixedEnv};
 use ekiden_gateway::body::Body;
+use ekiden_gateway::settings::SettingsSource;
 use ekiden_gateway::{CoreOptions, Dial, Gateway, Tasks};
 use ekiden_sim::Upstream;
 
@@ -47,6 +48,8 @@ candidates = []
 pub(crate) struct World {
     pub(crate) gateway: Gateway,
     pub(crate) upstream: Upstream,
+    /// Where its settings and keys stand, if they stand in files.
+    pub(crate) folder: Option<tempfile::TempDir>,
 }
 
 pub(crate) fn config(settings: &str) -> Arc<Config> {
@@ -72,7 +75,31 @@ impl World {
     pub(crate) fn with(settings: &str, script: &str) -> Self {
         let upstream = Upstream::new(script.parse().expect("a script"));
         let gateway = Gateway::in_process(config(settings), options(&upstream));
-        Self { gateway, upstream }
+        Self { gateway, upstream, folder: None }
+    }
+
+    /// The same with the settings in a file, so that they can be changed.
+    pub(crate) fn on_file(settings: &str, script: &str) -> Self {
+        let upstream = Upstream::new(script.parse().expect("a script"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, settings).expect("written");
+        let source = SettingsSource {
+            file,
+            keys: Some(folder.path().join("state")),
+            env: Arc::new(FixedEnv::default()),
+            found: None,
+            tell: None,
+        };
+        let options = CoreOptions { settings: Some(source), ..options(&upstream) };
+        let gateway = Gateway::in_process(config(settings), options);
+        Self { gateway, upstream, folder: Some(folder) }
+    }
+
+    /// The text of the settings file.
+    pub(crate) fn file(&self) -> String {
+        let folder = self.folder.as_ref().expect("settings in a file");
+        std::fs::read_to_string(folder.path().join("config.toml")).expect("read")
     }
 
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Answer {

@@ -33,7 +33,7 @@ impl Guarded {
         let (client, admin) = (make(Scope::Client), make(Scope::Admin));
         let options = CoreOptions { tokens: Some(Arc::new(tokens)), ..options(&upstream) };
         let gateway = Gateway::in_process(config(&settings), options);
-        Self { world: World { gateway, upstream }, client, admin }
+        Self { world: World { gateway, upstream, folder: None }, client, admin }
     }
 
     async fn ask(&self, method: Method, path: &str, token: Option<&str>, body: &str) -> Answer {
@@ -114,7 +114,8 @@ async fn g09_a_client_calls_and_only_an_administrator_looks() {
     assert_eq!(state.status, 200);
     assert!(!state.text().contains(&guarded.client), "{}", state.text());
     let sent = guarded.world.upstream.log();
-    let headers = format!("{:?}", sent.calls().map(|call| call.headers.clone()).collect::<Vec<_>>());
+    let headers =
+        format!("{:?}", sent.calls().map(|call| call.headers.clone()).collect::<Vec<_>>());
     assert!(!headers.contains(&guarded.client), "a token never leaves: {headers}");
 }
 
@@ -140,7 +141,10 @@ async fn g09_a_revoked_token_is_told_so_in_the_dialect_on_loopback_too() {
         let again = guarded.world.send(request(Method::DELETE, &path, &admin, "")).await;
         assert_eq!(again.status, 404);
         let chat = send(CHAT, "x-api-key", token.clone()).await;
-        assert_eq!((chat.status, chat.json()["error"]["code"].clone()), (401, json!("invalid_api_key")));
+        assert_eq!(
+            (chat.status, chat.json()["error"]["code"].clone()),
+            (401, json!("invalid_api_key"))
+        );
         let messages = send(MESSAGES, "x-api-key", token.clone()).await;
         assert!(messages.status == 401 && messages.is_anthropic_error(), "{messages:?}");
         assert!(messages.message().contains("revoked"), "{}", messages.message());
@@ -160,10 +164,8 @@ async fn g09_a_token_in_the_query_is_refused_whatever_it_is_worth() {
                 let bearer = token.map(|token| format!("Bearer {token}"));
                 let mut headers = vec![("host", "localhost:8787")];
                 headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
-                let answer = guarded
-                    .world
-                    .send(request(Method::POST, &path, &headers, body.clone()))
-                    .await;
+                let answer =
+                    guarded.world.send(request(Method::POST, &path, &headers, body.clone())).await;
                 assert_eq!(answer.status, 401, "{path}");
                 assert!(answer.message().contains("URL"), "{}", answer.message());
                 assert!(!answer.text().contains(&guarded.client));

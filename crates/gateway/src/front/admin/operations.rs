@@ -6,7 +6,9 @@
 use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::{calls, dry_run, events, journal, ledger, release, state, test_queue, tokens};
+use super::{
+    calls, dry_run, events, journal, ledger, queues, release, settings, state, test_queue, tokens,
+};
 
 /// What the paths begin with.
 pub(super) const BASE: &str = "/api/v1";
@@ -31,6 +33,17 @@ pub(in crate::front) enum Op {
     Tokens,
     CreateToken,
     RevokeToken,
+    Settings,
+    ChangeSettings,
+    ReloadSettings,
+    StoreKey,
+    ForgetKey,
+    CreateQueue,
+    OrderQueues,
+    ChangeQueue,
+    DeleteQueue,
+    ExportQueues,
+    ImportQueues,
     OpenApi,
 }
 
@@ -53,6 +66,8 @@ pub(in crate::front) struct Operation {
 pub(super) enum Verb {
     Get,
     Post,
+    Put,
+    Patch,
     Delete,
 }
 
@@ -129,10 +144,23 @@ const fn post(op: Op, path: &'static str, about: &'static str, gives: SchemaOf) 
 
 const NO_CALL: &[(u16, &str)] = &[(404, "no_such_call")];
 const NO_SESSION: &[(u16, &str)] = &[(404, "no_such_session"), (409, "ambiguous_session")];
+/// Of everything that writes the settings file.
+const EDITS: &[(u16, &str)] = &[
+    (400, "bad_body"),
+    (400, "invalid_settings"),
+    (404, "no_such_queue"),
+    (404, "no_such_setting"),
+    (409, "not_confirmed"),
+    (409, "read_only"),
+    (409, "refused"),
+    (409, "unknown_provider"),
+    (412, "changed"),
+    (503, "not_kept"),
+];
 const NO_QUEUE: &[(u16, &str)] = &[(404, "no_such_queue")];
 
 /// All of them, in the order of the documents.
-pub(in crate::front) static OPERATIONS: [Operation; 18] = [
+pub(in crate::front) static OPERATIONS: [Operation; 29] = [
     get(
         Op::State,
         "/state",
@@ -319,6 +347,123 @@ pub(in crate::front) static OPERATIONS: [Operation; 18] = [
             of::<tokens::Revoked>,
         )
     },
+    get(
+        Op::Settings,
+        "/settings",
+        "Every setting that holds, with its default, its bounds and where it comes from. `ETag` is \
+         the hash that a change names.",
+        of::<settings::Settings>,
+    ),
+    Operation {
+        body: Some(of::<settings::Wish>),
+        verb: Verb::Patch,
+        fails: &[
+            (400, "bad_body"),
+            (400, "invalid_settings"),
+            (404, "no_such_setting"),
+            (409, "read_only"),
+            (409, "refused"),
+            (412, "changed"),
+            (428, "no_precondition"),
+            (503, "not_kept"),
+        ],
+        ..get(
+            Op::ChangeSettings,
+            "/settings",
+            "Changes the settings file as a person would: all of the changes or none. `If-Match` \
+             names the hash that they were decided on.",
+            of::<settings::ChangedTo>,
+        )
+    },
+    Operation {
+        fails: &[(400, "invalid_settings"), (503, "not_kept")],
+        ..post(
+            Op::ReloadSettings,
+            "/settings/reload",
+            "Looks at the settings file now; it is looked at every second anyway.",
+            of::<settings::ChangedTo>,
+        )
+    },
+    Operation {
+        verb: Verb::Put,
+        body: Some(of::<settings::KeyWish>),
+        fails: &[(400, "bad_body"), (404, "no_such_provider"), (503, "not_kept")],
+        ..get(
+            Op::StoreKey,
+            "/providers/{provider}/key",
+            "Stores a provider's key in a file that only its owner can read. A variable or a file \
+             that gives one comes before it.",
+            of::<settings::KeyChanged>,
+        )
+    },
+    Operation {
+        verb: Verb::Delete,
+        fails: &[(404, "no_such_key"), (503, "not_kept")],
+        ..get(
+            Op::ForgetKey,
+            "/providers/{provider}/key",
+            "Forgets a stored key.",
+            of::<settings::KeyChanged>,
+        )
+    },
+    Operation {
+        body: Some(of::<queues::NewQueue>),
+        gives: Gives::Json(201, of::<queues::QueueMade>),
+        fails: EDITS,
+        ..post(Op::CreateQueue, "/queues", "Makes a queue, at the end.", of::<queues::QueueMade>)
+    },
+    Operation {
+        verb: Verb::Put,
+        body: Some(of::<queues::QueueOrder>),
+        fails: EDITS,
+        ..get(
+            Op::OrderQueues,
+            "/queues",
+            "Gives the queues an order; the first is the first queue.",
+            of::<settings::ChangedTo>,
+        )
+    },
+    Operation {
+        verb: Verb::Patch,
+        body: Some(of::<queues::QueueChange>),
+        fails: EDITS,
+        ..get(
+            Op::ChangeQueue,
+            "/queues/{queue}",
+            "Renames a queue, which keeps its id, or orders its candidates.",
+            of::<settings::ChangedTo>,
+        )
+    },
+    Operation {
+        verb: Verb::Delete,
+        query: &[param("candidates", NUMBER, "How many candidates go with it: that it is meant.")],
+        fails: EDITS,
+        ..get(
+            Op::DeleteQueue,
+            "/queues/{queue}",
+            "Deletes a queue. Who does not say how many candidates go with it is told, and nothing \
+             is deleted.",
+            of::<queues::QueueDeleted>,
+        )
+    },
+    get(
+        Op::ExportQueues,
+        "/export",
+        "All queues to carry elsewhere: no ids, no other settings, no secrets.",
+        of::<queues::QueueFile>,
+    ),
+    Operation {
+        body: Some(of::<queues::QueueFile>),
+        gives: Gives::Json(201, of::<queues::QueuesImported>),
+        fails: EDITS,
+        ..post(
+            Op::ImportQueues,
+            "/import",
+            "Adds the queues of an export: all or none. Equal names become `name (1)`; nothing that \
+             is there changes.",
+            of::<queues::QueuesImported>,
+        )
+    },
     get(Op::OpenApi, "/openapi.json", "This document.", anything),
 ];
 
@@ -364,6 +509,8 @@ impl Verb {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
     }
@@ -372,6 +519,8 @@ impl Verb {
         match self {
             Self::Get => Method::GET,
             Self::Post => Method::POST,
+            Self::Put => Method::PUT,
+            Self::Patch => Method::PATCH,
             Self::Delete => Method::DELETE,
         }
     }

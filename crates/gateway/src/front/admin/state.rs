@@ -62,7 +62,7 @@ struct Recording {
 /// How the settings stand.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "SettingsStatus")]
-struct SettingsState {
+pub(in crate::front) struct SettingsState {
     /// Their file, whether it is there or not; none: they have none.
     file: Option<String>,
     /// The hash of its text as it runs, the precondition of a write; `absent` where there is none.
@@ -91,7 +91,7 @@ struct SettingsProblem {
 }
 
 impl SettingsState {
-    fn of(status: SettingsStatus) -> Self {
+    pub(super) fn of(status: SettingsStatus) -> Self {
         let problems = status.refused.into_iter().flat_map(|problems| problems.list);
         let errors = problems.filter(|problem| problem.severity == Severity::Error);
         Self {

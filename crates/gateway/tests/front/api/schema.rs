@@ -29,9 +29,10 @@ impl Luck {
 
 /// Why a value does not fit; `None`: it does.
 pub(super) fn misfit(root: &Value, schema: &Value, value: &Value) -> Option<String> {
-    let Value::Object(keywords) = schema else {
-        return (schema != &json!(true)).then(|| format!("{schema} is no schema"));
-    };
+    if schema == &json!(true) {
+        return None;
+    }
+    let keywords = object(schema);
     keywords
         .iter()
         .find_map(|(keyword, rule)| against(root, keywords, keyword, rule, value))
@@ -59,17 +60,20 @@ fn against(
         "properties" => object(rule).iter().find_map(|(name, schema)| {
             value.get(name).and_then(|member| misfit(root, schema, member))
         }),
-        "required" => fails(!value.is_object() || list(rule).iter().all(|name| {
-            value.get(name.as_str().expect("a name")).is_some()
-        })),
+        "required" => fails(
+            !value.is_object()
+                || list(rule)
+                    .iter()
+                    .all(|name| value.get(name.as_str().expect("a name")).is_some()),
+        ),
         "additionalProperties" => {
             let known = schema.get("properties").map(|known| object(known).clone());
             let known = known.unwrap_or_default();
             let more = value.as_object().into_iter().flatten();
             let mut more = more.filter(|(name, _)| !known.contains_key(*name));
-            match rule {
-                Value::Bool(allowed) => fails(*allowed || more.next().is_none()),
-                schema => more.find_map(|(_, member)| misfit(root, schema, member)),
+            match rule.as_bool() {
+                Some(allowed) => fails(allowed || more.next().is_none()),
+                None => more.find_map(|(_, member)| misfit(root, rule, member)),
             }
         }
         "items" => value.as_array().into_iter().flatten().find_map(|item| misfit(root, rule, item)),
@@ -152,7 +156,13 @@ pub(super) fn broken(root: &Value, schema: &Value, luck: &mut Luck) -> Value {
 
 fn schema_members(root: &Value, schema: &Value) -> Vec<String> {
     let schema = schema.get("$ref").map_or(schema, |rule| referred(root, rule));
-    schema.get("properties").map(object).into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    schema
+        .get("properties")
+        .map(object)
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 fn anything(luck: &mut Luck) -> Value {
@@ -225,7 +235,13 @@ fn the_judge_of_this_test_tells_what_fits_from_what_does_not() {
     let schema = json!({ "$ref": "#/a" });
     let fits = |value: Value| misfit(&root, &schema, &value).is_none();
     assert!(fits(json!({ "x": 1 })) && fits(json!({ "x": null, "y": "q" })));
-    for bad in [json!({}), json!({ "x": 0 }), json!({ "x": 1, "y": "z" }), json!({ "x": 1, "z": 1 }), json!(1)] {
+    for bad in [
+        json!({}),
+        json!({ "x": 0 }),
+        json!({ "x": 1, "y": "z" }),
+        json!({ "x": 1, "z": 1 }),
+        json!(1),
+    ] {
         assert!(!fits(bad.clone()), "{bad}");
     }
     let mut luck = Luck::new(7);

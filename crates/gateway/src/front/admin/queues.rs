@@ -1,0 +1,390 @@
+//! Queues by API: made, renamed, ordered, deleted, exported, imported (R1, R40, R41).
+//!
+//! It refuses to change a queue that it was not asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::{HeaderMap, Response, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use ekiden_config::edit::{Change, EditError, key_at};
+use ekiden_config::{Config, Origin, Queue, Value};
+
+use crate::body::Body;
+use crate::front::Front;
+use crate::front::reply::json as answer;
+
+use super::failure;
+use super::query::Query;
+use super::release::no_such;
+use super::settings::{ChangedTo, given, refused, seen, shown, tagged};
+
+/// What an export says of itself.
+const FORMAT: &str = "ekiden-queues";
+const VERSION: u32 = 1;
+
+/// A queue's id at most, where it is made from a name.
+const ID_CHARS_MAX: usize = 60;
+
+/// A new queue.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::front) struct NewQueue {
+    /// What people see.
+    name: String,
+    /// What clients ask for; made from the name if left out.
+    id: Option<String>,
+    /// `provider/model`, in order; may be empty.
+    #[serde(default)]
+    routes: Vec<String>,
+}
+
+/// A queue that was made.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::front) struct QueueMade {
+    id: String,
+    name: String,
+    /// How many it has.
+    candidates: usize,
+    /// The hash of the file's text.
+    hash: String,
+}
+
+/// What of a queue changes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::front) struct QueueChange {
+    /// A new name; the id stays.
+    name: Option<String>,
+    /// All of its routes, in their new order.
+    order: Option<Vec<String>>,
+}
+
+/// The order of the queues.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::front) struct QueueOrder {
+    /// All ids; the first is the first queue.
+    order: Vec<String>,
+}
+
+/// A queue that is gone.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::front) struct QueueDeleted {
+    deleted: String,
+    /// How many candidates went with it.
+    candidates: usize,
+    /// The hash of the file's text.
+    hash: String,
+}
+
+/// Queues to carry elsewhere: no ids, no other settings, no secrets.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::front) struct QueueFile {
+    /// What this is.
+    #[schemars(extend("const" = FORMAT))]
+    format: String,
+    /// Of this form.
+    #[schemars(extend("const" = VERSION))]
+    version: u32,
+    #[schemars(length(max = 1_000))]
+    queues: Vec<QueueCarried>,
+}
+
+/// A queue with all that it is.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct QueueCarried {
+    name: String,
+    /// Keys of its policy and its clocks, as settings have them.
+    #[serde(default)]
+    settings: BTreeMap<String, Json>,
+    #[serde(default)]
+    candidates: Vec<CandidateCarried>,
+}
+
+/// A candidate with its options.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CandidateCarried {
+    /// `provider/model`.
+    route: String,
+    /// As settings have them.
+    #[serde(default)]
+    options: BTreeMap<String, Json>,
+}
+
+/// What was imported.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::front) struct QueuesImported {
+    imported: Vec<QueueImported>,
+    /// The hash of the file's text.
+    hash: String,
+}
+
+/// One of them, under the names that it got here.
+#[derive(Serialize, JsonSchema)]
+struct QueueImported {
+    id: String,
+    name: String,
+    candidates: usize,
+}
+
+type Told = Result<Response<Body>, Box<Response<Body>>>;
+
+impl Front {
+    pub(super) async fn create_queue(&self, headers: &HeaderMap, wish: NewQueue) -> Told {
+        let NewQueue { name, id, routes } = wish;
+        let id = match id {
+            Some(id) => id,
+            None => unused(&name, &self.taken_ids().await),
+        };
+        let candidates = routes.len();
+        let add = Change::AddQueue { id: id.clone(), name: Some(name.clone()), routes };
+        let hash = self.edit(seen(headers), vec![add]).await?;
+        let made = QueueMade { id, name, candidates, hash: hash.to_string() };
+        Ok(tagged(answer(StatusCode::CREATED, &made), &hash))
+    }
+
+    pub(super) async fn change_queue(
+        &self,
+        headers: &HeaderMap,
+        id: String,
+        wish: QueueChange,
+    ) -> Told {
+        self.queue_there(&id)?;
+        let mut changes = Vec::new();
+        if let Some(name) = wish.name {
+            changes
+                .push(Change::Set { path: format!("queues.{id}.name"), value: Value::Text(name) });
+        }
+        if let Some(routes) = wish.order {
+            changes.push(Change::OrderCandidates { queue: id, routes });
+        }
+        self.made(headers, changes).await
+    }
+
+    pub(super) async fn order_queues(&self, headers: &HeaderMap, wish: QueueOrder) -> Told {
+        self.made(headers, vec![Change::OrderQueues { ids: wish.order }]).await
+    }
+
+    /// R41: who deletes says how many candidates go with it.
+    pub(super) async fn delete_queue(
+        &self,
+        headers: &HeaderMap,
+        id: String,
+        query: &Query,
+    ) -> Told {
+        let candidates = self.queue_there(&id)?;
+        if query.number("candidates") != Some(candidates as u64) {
+            let message = format!(
+                "{candidates} candidates go with it; say so with `?candidates={candidates}`"
+            );
+            return Err(Box::new(failure(StatusCode::CONFLICT, "not_confirmed", &message)));
+        }
+        let hash = self.edit(seen(headers), vec![Change::DeleteQueue { id: id.clone() }]).await?;
+        let gone = QueueDeleted { deleted: id, candidates, hash: hash.to_string() };
+        Ok(tagged(answer(StatusCode::OK, &gone), &hash))
+    }
+
+    pub(super) fn export_queues(&self) -> QueueFile {
+        let plan = self.core.plan();
+        let config = plan.config();
+        let queues = config.queues.iter().map(|queue| carried(config, queue)).collect();
+        QueueFile { format: FORMAT.to_owned(), version: VERSION, queues }
+    }
+
+    pub(super) async fn import_queues(&self, headers: &HeaderMap, file: QueueFile) -> Told {
+        if file.format != FORMAT || file.version != VERSION {
+            let message = format!("`format` is \"{FORMAT}\" and `version` {VERSION}");
+            return Err(Box::new(failure(StatusCode::BAD_REQUEST, "bad_body", &message)));
+        }
+        let plan = self.core.plan();
+        let mut ids = self.taken_ids().await;
+        let mut names: BTreeSet<String> =
+            plan.config().queues.iter().map(|queue| queue.name.clone()).collect();
+        let (mut changes, mut imported) = (Vec::new(), Vec::new());
+        for (at, queue) in file.queues.into_iter().enumerate() {
+            let place = format!("queues[{at}]");
+            known_providers(plan.config(), &queue, &place)?;
+            let name = numbered(&queue.name, &names);
+            let id = unused(&name, &ids);
+            names.insert(name.clone());
+            ids.insert(id.clone());
+            let candidates = queue.candidates.len();
+            changes.extend(taken_over(&id, &name, queue, &place)?);
+            imported.push(QueueImported { id, name, candidates });
+        }
+        let hash = self.edit(seen(headers), changes).await?;
+        let told = QueuesImported { imported, hash: hash.to_string() };
+        Ok(tagged(answer(StatusCode::CREATED, &told), &hash))
+    }
+
+    async fn made(&self, headers: &HeaderMap, changes: Vec<Change>) -> Told {
+        let hash = self.edit(seen(headers), changes).await?;
+        let told = ChangedTo { hash: hash.to_string() };
+        Ok(tagged(answer(StatusCode::OK, &told), &hash))
+    }
+
+    /// How many candidates the queue has.
+    fn queue_there(&self, id: &str) -> Result<usize, Box<Response<Body>>> {
+        let plan = self.core.plan();
+        let queue = plan.config().queue(id).ok_or_else(|| Box::new(no_such("queue", id)))?;
+        Ok(queue.candidates.len())
+    }
+
+    /// Ids that a new queue must not get: clients may still ask for a deleted one.
+    async fn taken_ids(&self) -> BTreeSet<String> {
+        let mut ids = self.stored(|store| store.deleted_queues()).await;
+        ids.extend(self.core.plan().config().queues.iter().map(|queue| queue.id.clone()));
+        ids
+    }
+}
+
+fn carried(config: &Config, queue: &Queue) -> QueueCarried {
+    let prefix = format!("queues.{}.", queue.id);
+    let all = config.settings();
+    let of_queue = all.iter().filter_map(|setting| {
+        let key = setting.path.strip_prefix(&prefix)?;
+        let own = key != "name" && !key.starts_with("candidates.");
+        // What `[defaults]` gives is not there elsewhere: it goes along.
+        let set = own && setting.origin != Origin::Default;
+        Some((key.to_owned(), shown(setting.value.as_ref().filter(|_| set)?)))
+    });
+    let candidates = queue.candidates.iter().enumerate().map(|(at, candidate)| {
+        let prefix = format!("{prefix}candidates.{at}.");
+        let options = all.iter().filter_map(|setting| {
+            let key = setting.path.strip_prefix(&prefix)?;
+            let set = key != "route" && *config.origin(&setting.path) != Origin::Default;
+            Some((key.to_owned(), shown(setting.value.as_ref().filter(|_| set)?)))
+        });
+        CandidateCarried { route: candidate.route(), options: options.collect() }
+    });
+    QueueCarried {
+        name: queue.name.clone(),
+        settings: of_queue.collect(),
+        candidates: candidates.collect(),
+    }
+}
+
+fn known_providers(
+    config: &Config,
+    queue: &QueueCarried,
+    place: &str,
+) -> Result<(), Box<Response<Body>>> {
+    for (at, candidate) in queue.candidates.iter().enumerate() {
+        let provider = candidate.route.split_once('/').map(|(provider, _)| provider);
+        if provider.is_none_or(|provider| config.provider(provider).is_none()) {
+            let message = format!(
+                "{place}.candidates[{at}].route: this gateway has no provider of that name; add it \
+                 first, or take the candidate out"
+            );
+            return Err(Box::new(failure(StatusCode::CONFLICT, "unknown_provider", &message)));
+        }
+    }
+    Ok(())
+}
+
+/// The changes that make an imported queue.
+fn taken_over(
+    id: &str,
+    name: &str,
+    queue: QueueCarried,
+    place: &str,
+) -> Result<Vec<Change>, Box<Response<Body>>> {
+    let bad = |at: &str, error: EditError| {
+        let at =
+            EditError::Refused { message: format!("{place}{at}: {error}"), hint: hint(&error) };
+        Box::new(refused(&at))
+    };
+    let routes = queue.candidates.iter().map(|candidate| candidate.route.clone()).collect();
+    let mut changes =
+        vec![Change::AddQueue { id: id.to_owned(), name: Some(name.to_owned()), routes }];
+    for (key, value) in queue.settings {
+        let path = format!("queues.{id}.{key}");
+        let at = format!(".settings.{key}");
+        let own = !matches!(key.as_str(), "name" | "candidates") && !key.contains('.');
+        if !own || key_at(&path).is_none() {
+            return Err(bad(&at, unknown_key()));
+        }
+        let value = given(&path, &value).map_err(|error| bad(&at, error))?;
+        changes.push(Change::Set { path, value });
+    }
+    for (number, CandidateCarried { route, options }) in queue.candidates.into_iter().enumerate() {
+        for (key, value) in options {
+            let path = format!("queues.{id}.candidates.{number}.{key}");
+            let at = format!(".candidates[{number}].options.{key}");
+            if key == "route" || key.contains('.') || key_at(&path).is_none() {
+                return Err(bad(&at, unknown_key()));
+            }
+            let value = Some(given(&path, &value).map_err(|error| bad(&at, error))?);
+            let (queue, route) = (id.to_owned(), route.clone());
+            changes.push(Change::SetCandidate { queue, route, key, value });
+        }
+    }
+    Ok(changes)
+}
+
+fn unknown_key() -> EditError {
+    let hint = "docs/configuration.md names the keys".to_owned();
+    EditError::Refused { message: "there is no such key".to_owned(), hint }
+}
+
+fn hint(error: &EditError) -> String {
+    match error {
+        EditError::Refused { hint, .. } => hint.clone(),
+        EditError::NoSuch { hint, .. } => hint.clone().unwrap_or_default(),
+        EditError::Conflict { .. }
+        | EditError::ReadOnly { .. }
+        | EditError::Invalid(_)
+        | EditError::Io { .. } => String::new(),
+    }
+}
+
+/// R40: equal names become `name (1)`.
+fn numbered(name: &str, taken: &BTreeSet<String>) -> String {
+    if !taken.contains(name) {
+        return name.to_owned();
+    }
+    let mut numbers = 1..;
+    let free = numbers.find_map(|number| {
+        let next = format!("{name} ({number})");
+        (!taken.contains(&next)).then_some(next)
+    });
+    free.unwrap_or_else(|| name.to_owned())
+}
+
+/// An id made from a name that nothing bears.
+fn unused(name: &str, taken: &BTreeSet<String>) -> String {
+    let plain = name.to_ascii_lowercase();
+    let words = plain.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut base: String = words.collect::<Vec<_>>().join("-").chars().take(ID_CHARS_MAX).collect();
+    if base.is_empty() {
+        base.push_str("queue");
+    }
+    let mut numbers = 2..;
+    let free = numbers.find_map(|number| {
+        let next = format!("{base}-{number}");
+        (!taken.contains(&next)).then_some(next)
+    });
+    if taken.contains(&base) { free.unwrap_or(base) } else { base }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r40_equal_names_are_numbered_and_ids_are_made_of_names() {
+        let taken = BTreeSet::from(["a".to_owned(), "a (1)".to_owned()]);
+        assert_eq!(numbered("a", &taken), "a (2)");
+        assert_eq!(numbered("b", &taken), "b");
+        let taken = BTreeSet::from(["my-queue".to_owned(), "queue".to_owned()]);
+        assert_eq!(unused("My  Queue!", &taken), "my-queue-2");
+        assert_eq!(unused("默认模板", &taken), "queue-2");
+        assert_eq!(unused("Fast (1)", &taken), "fast-1");
+    }
+}
