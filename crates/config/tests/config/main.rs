@@ -13,6 +13,7 @@ mod editing;
 mod environment;
 mod every_key_of_the_table_is_read;
 mod files;
+mod killed;
 mod refusals;
 mod rules;
 mod the_reference_is_fresh;

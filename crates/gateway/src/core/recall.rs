@@ -1,0 +1,61 @@
+//! What a store kept, back into the engine. It refuses to bring back what is in memory alone:
+//! cooldowns, breakers, seats, rests (R17).
+
+use ekiden_engine::{CallId, Fact};
+use ekiden_store::{Place, Record};
+
+use super::Core;
+
+impl Core {
+    pub(super) fn recall(&self) {
+        let kept = self.store.recall();
+        let now = self.clock.now();
+        let mut decisions = self.decisions();
+        let engine = &mut decisions.engine;
+        for record in kept {
+            let fact = match record {
+                Record::Quarantined { place, quarantine } => Fact::Quarantined {
+                    place: self.numbers(&place),
+                    quarantine,
+                    call: CallId(0),
+                    attempt: ekiden_engine::AttemptId(0),
+                },
+                Record::Verified { place, day } => {
+                    Fact::Verified { place: self.numbers(&place), day }
+                }
+                Record::Lifted { place, by } => Fact::Lifted { place: self.numbers(&place), by },
+                Record::Unverified { place } => Fact::Unverified { place: self.numbers(&place) },
+                Record::Tallied { route, day, tally } => {
+                    engine.recall_tally(day, self.names.route(&route), tally);
+                    continue;
+                }
+                Record::Sped { session, route, day, speed } => {
+                    let session = self.names.session(&session);
+                    engine.recall_speed(now, day, session, self.names.route(&route), speed);
+                    continue;
+                }
+                Record::Turned { .. }
+                | Record::QueueDeleted { .. }
+                | Record::Journal(_)
+                | Record::Attempt(_)
+                | Record::Call(_)
+                | Record::Catalog(_)
+                | Record::CatalogForgotten { .. }
+                | Record::Paused { .. }
+                | Record::Resumed { .. } => continue,
+            };
+            engine.recall(now, &fact);
+        }
+        // The day may have turned while nobody looked.
+        let day = engine.day().number;
+        self.store.write(vec![Record::Turned { day }]);
+    }
+
+    fn numbers(&self, place: &Place) -> ekiden_engine::Place {
+        ekiden_engine::Place {
+            session: self.names.session(&place.session),
+            queue: self.names.queue(&place.queue),
+            route: self.names.route(&place.route),
+        }
+    }
+}
