@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 mod arrows;
 mod bench;
+mod clients;
 mod command;
 mod debian;
 mod digest;
@@ -31,6 +32,8 @@ usage: cargo xtask COMMAND
   wasm --debian  the same with Debian's compiler, which is used anyway where rustup has no target
   bench          what a call costs through the gateway, nginx and nothing; --quick for one short
                  pass, --count-only for instructions alone, --write to renew BENCHMARKS.md
+  clients        real clients through every fault; --light for the libraries alone, --only=NAME,NAME
+                 for some agents, --write to renew the tables of docs/clients.md
   rules          which numbered rules are named by a test, and which by none";
 
 fn main() -> ExitCode {
@@ -56,6 +59,7 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
             wasm::build(&project, wasm::From::Debian).map(|()| ExitCode::SUCCESS)
         }
         ["bench", options @ ..] => bench::run(&project, options).map(|()| ExitCode::SUCCESS),
+        ["clients", options @ ..] => clients::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["rules"] => rules::show(&project).map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             report::say(USAGE);

@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::project::Project;
 use crate::report::{Report, say};
 use crate::tally::{Runner, Tally, count};
-use crate::{arrows, house, sdk, wasm};
+use crate::{arrows, clients, house, sdk, wasm};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub(crate) fn run(project: &Project, extent: Extent) -> ExitCode {
         report.stage("doc tests", || watch(Runner::Libtest, project.cargo(&words)));
         report.stage("docs", || docs(project));
         report.stage("sdk", || sdk::run(project));
+        report.stage("clients", || clients::light(project));
     }
     report.close()
 }
