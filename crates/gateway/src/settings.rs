@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use ekiden_config::edit::{Change, EditError, SettingsFile, TextHash};
 use ekiden_config::{
-    Config, Credential, Env, KEYS_FILE, KeysError, Loaded, Problems, QueuesFrom, Severity,
-    StoredKeys, WithKeys,
+    Config, Credential, Env, KEYS_FILE, KeysError, Loaded, LogLevel, Problems, QueuesFrom,
+    Severity, StoredKeys, WithKeys,
 };
 use ekiden_store::{Bounds, What};
 use secrecy::SecretString;
@@ -30,8 +30,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Adds what was found on this machine to a configuration.
 pub type Find = Arc<dyn Fn(Config) -> Config + Send + Sync>;
 
-/// Hears what became of a change. It must not ask for the settings.
-pub type Tell = Arc<dyn Fn(&SettingsTold) + Send + Sync>;
+/// Hears what became of a change, and the least severe lines that the settings which run want to be
+/// written. It must not ask for the settings.
+pub type Tell = Arc<dyn Fn(&SettingsTold, LogLevel) + Send + Sync>;
 
 /// Where settings come from while the gateway runs.
 #[derive(Clone)]
@@ -349,7 +350,7 @@ impl Core {
 
     fn tell_of_settings(&self, told: &SettingsTold) {
         if let Some(tell) = self.settings.source.as_ref().and_then(|source| source.tell.as_ref()) {
-            tell(told);
+            tell(told, self.plan().config().log);
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ekiden_config::paths::{Platform, config_file};
-use ekiden_config::{Config, Env, Loaded, ProcessEnv};
+use ekiden_config::{Config, Env, Loaded, LogLevel, ProcessEnv};
 use ekiden_gateway::settings::{SettingsSource, SettingsTold};
 use ekiden_gateway::state::{self, Keeping, Kept, OwnedElsewhere};
 use ekiden_gateway::tokens::ClientTokens;
@@ -65,7 +65,14 @@ pub(super) fn source(
 ) -> Option<SettingsSource> {
     let file = loaded.path.clone().or_else(|| config_file(&env, Platform::here()))?;
     let terminal = terminal.clone();
-    let tell = move |told: &SettingsTold| {
+    let tell = move |told: &SettingsTold, level: LogLevel| {
+        let severity = match told {
+            SettingsTold::Taken(_) => LogLevel::Info,
+            SettingsTold::Refused(_) => LogLevel::Warn,
+        };
+        if severity > level {
+            return;
+        }
         // Whoever read the log may be gone.
         let _ = terminal.complain(&terminal.say(&Told(told)));
     };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use ekiden_config::{Config, FixedEnv, Loaded, Problems};
+use ekiden_config::{Config, FixedEnv, Loaded, LogLevel, Problems};
 use ekiden_gateway::settings::{SettingsSource, SettingsTold};
 use ekiden_gateway::state::{self, Kept};
 use ekiden_gateway::{Core, CoreOptions, Dial, Gateway, Tasks};
@@ -71,7 +71,7 @@ impl Desk {
 
     pub(crate) fn options(&self) -> CoreOptions {
         let told = Arc::clone(&self.told);
-        let tell = move |said: &SettingsTold| {
+        let tell = move |said: &SettingsTold, _: LogLevel| {
             told.lock().unwrap().push(match said {
                 SettingsTold::Taken(_) => "taken".to_owned(),
                 SettingsTold::Refused(problems) => problems.to_string(),
