@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from programs import Run, write
-from cases import ANSWER, LONG, SECRET, script, shown, terms
+from cases import ANSWER, LONG, SECRET, foreign, script, shown, terms
 from lab import Lab, Queue, Tap, surroundings
 
 TIMEOUT_S = 60
@@ -97,7 +97,7 @@ def attempt(agent, case):
         tool = agent.worked(seen, place.work)
     return Outcome(
         agent=agent.name, case=name, hope=hope, code=code, took=took, answer=answer, out=out,
-        calls=calls, seen=seen, shown=shown(answer), worked=tool,
+        calls=calls, seen=seen, shown=shown(answer), worked=tool, foreign=foreign(seen),
     )
 
 

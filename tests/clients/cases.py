@@ -1,5 +1,7 @@
 """What goes wrong. `T` is a step that calls a tool, `A` the answer, `P` an answer that is not whole."""
 
+import json
+
 # name, first candidate, second candidate, and what may be hoped for:
 #   whole  nobody notices: the right answer and nothing else
 #   told   the client hears of it; what it makes of it is its own affair, but it must not pass for whole
@@ -17,6 +19,7 @@ CASES = [
     ("cut-early", "cut:0", "T; A", "whole"),
     ("cut-tool", "T | cut:1", "T; A", "told"),
     ("mid-task", "T; 500", "A", "whole"),
+    ("mid-think", "T | think:Let me see what there is to read.; 500", "A", "whole"),
     ("stall-early", "T; silent", "A", "whole"),
     ("cut-held", "T; P | cut:4", "A", "whole"),
     ("cut-late", "T; P | cut:4", "A", "told"),
@@ -64,3 +67,13 @@ def shown(text):
     if ANSWER in text:
         return "mixed" if part else "whole"
     return "part" if part else "none"
+
+
+def foreign(seen):
+    """Whether a candidate was sent what another one had signed."""
+    for request in seen:
+        if request["body"] and (request["model"] or "").endswith("-b"):
+            text = json.dumps(request["body"])
+            if f"sim-signature-{request['model'][:-2]}-a" in text:
+                return True
+    return False

@@ -24,16 +24,6 @@ listen = "127.0.0.1:0"
 state_dir = {state}
 keepalive_after = "1s"
 
-[providers.chat]
-base_url = "{upstream}/v1"
-dialect = "openai-chat"
-api_key_env = "UPSTREAM_KEY"
-
-[providers.anthropic]
-base_url = "{upstream}"
-dialect = "anthropic-messages"
-api_key_env = "UPSTREAM_KEY"
-
 [defaults]
 retry_pause = "20ms"
 wait_max = 0
@@ -41,9 +31,21 @@ headers_timeout = "1500ms"
 first_byte_timeout = "1500ms"
 idle_timeout = "1500ms"
 """
+PROVIDER = """
+[providers.{name}]
+base_url = "{url}"
+dialect = "{dialect}"
+api_key_env = "UPSTREAM_KEY"
+"""
+# One for each place in a queue: what one provider signed is no other one's.
+PROVIDERS = [
+    (f"{short}-{place}", path, dialect)
+    for short, path, dialect in (("chat", "/v1", "openai-chat"), ("anthropic", "", "anthropic-messages"))
+    for place in "ab"
+]
 QUEUE = """
 [queues.{queue}]
-candidates = ["{dialect}/{queue}-a", "{dialect}/{queue}-b"]
+candidates = ["{dialect}-a/{queue}-a", "{dialect}-b/{queue}-b"]
 commit = "{commit}"
 parole_after = "{parole}"
 """
@@ -93,7 +95,11 @@ class Lab:
         scripts = {model: script for queue in queues for model, script in queue.scripts.items()}
         fetch(f"{self.upstream}/__script", scripts)
         config = folder / "ekiden.toml"
-        text = HEAD.format(upstream=self.upstream, state=json.dumps(str(folder / "state")))
+        text = HEAD.format(state=json.dumps(str(folder / "state")))
+        for name, path, dialect in PROVIDERS:
+            # Another host is another vendor, whose signatures are foreign.
+            host = self.upstream.replace("127.0.0.1", "localhost") if name.endswith("b") else self.upstream
+            text += PROVIDER.format(name=name, url=host + path, dialect=dialect)
         for queue in queues:
             text += QUEUE.format(queue=queue.name, dialect=queue.dialect, commit=queue.commit, parole=queue.parole)
         config.write_text(text, encoding="utf-8")

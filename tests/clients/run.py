@@ -45,6 +45,8 @@ def library_faults(seen):
     whole = seen.error is None and seen.shown == "whole"
     if len(sessions(seen.calls)) > 1:
         yield "more than one session"
+    if seen.foreign:
+        yield "a candidate got what another one had signed"
     if seen.hope == "whole":
         if not whole:
             yield f"not whole: {seen.shown}, {seen.finish}, {seen.error}"
@@ -77,6 +79,8 @@ def agent_faults(agent, seen):
             yield "it did what a cut answer said"
     elif seen.hope == "failed" and seen.shown != "none":
         yield f"an answer from nowhere: {seen.shown}"
+    if seen.foreign:
+        yield "a candidate got what another one had signed"
     if len(seen.calls) > CALLS_MAX:
         yield f"a storm of {len(seen.calls)} calls"
     if seen.hope in ("whole", "told"):

@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 from programs import FOLDER, LIBRARIES, node
-from cases import CASES, PROMPT, SECRET, script, shown, terms
+from cases import CASES, PROMPT, SECRET, foreign, script, shown, terms
 from lab import CLIENT_KEY, Lab, Queue, surroundings
 
 TOOL = 'read_note {"path":"note.txt"}'
@@ -23,10 +23,10 @@ STREAMED_ONLY = {"hang", "error-event", "cut-tool", "stall-early", "cut-late", "
 
 
 class Seen:
-    def __init__(self, job, case, calls, asked):
+    def __init__(self, job, case, calls, seen):
         self.client, self.way, self.case, self.hope = job["client"], job["way"], case[0], case[3]
         self.text, self.finish, self.error, self.ms = job["text"], job["finish"], job["error"], job["ms"]
-        self.calls, self.asked = calls, asked
+        self.calls, self.foreign = calls, foreign(seen)
         self.shown = shown(self.text)
 
 
@@ -85,6 +85,6 @@ def run(light):
     for job in answers:
         case = names[job["queue"]][2]
         mine = [call for call in calls if call["queue"] == job["queue"]]
-        asked = "".join(request["model"][-1] for request in seen if (request["model"] or "")[:-2] == job["queue"])
+        asked = [request for request in seen if (request["model"] or "")[:-2] == job["queue"]]
         out.append(Seen(job, case, mine, asked))
     return out
