@@ -361,7 +361,7 @@ impl Say for Hint<'_> {
             StartError::NotPermitted { .. } => "take a port from 1024 on: --listen 127.0.0.1:8787",
             StartError::NoSuchAddress { .. } => "take a loopback address: --listen 127.0.0.1:8787",
             StartError::NoTokens { .. } => {
-                "make one of each while it listens on 127.0.0.1 (POST /api/v1/tokens), or stay there"
+                "while it listens on 127.0.0.1, run: ekiden token new NAME, and with --admin once more"
             }
             StartError::Io { .. } => "try another address: --listen 127.0.0.1:PORT",
             _ => "try another address: --listen 127.0.0.1:PORT",
@@ -378,7 +378,7 @@ impl Say for Hint<'_> {
             StartError::NotPermitted { .. } => "请用 1024 以上的端口：--listen 127.0.0.1:8787",
             StartError::NoSuchAddress { .. } => "请用本机回环地址：--listen 127.0.0.1:8787",
             StartError::NoTokens { .. } => {
-                "先在 127.0.0.1 上监听时各建一个（POST /api/v1/tokens），或只监听本机"
+                "先在 127.0.0.1 上监听时运行：ekiden token new 名称，并加 --admin 再运行一次"
             }
             StartError::Io { .. } => "换一个地址：--listen 127.0.0.1:端口",
             _ => "换一个地址：--listen 127.0.0.1:端口",

@@ -59,8 +59,8 @@ pub enum StartError {
     /// Beyond loopback nobody may listen without tokens (G9).
     #[error(
         "{addr} can be reached from other machines, and there is no client token or no admin token\n\
-         hint: make both with `POST /api/v1/tokens` while it listens on 127.0.0.1:{port}, or keep \
-         `listen` on a loopback address",
+         hint: while it listens on 127.0.0.1:{port}, run `ekiden token new NAME` and `ekiden token new \
+         NAME --admin`, or keep `listen` on a loopback address",
         port = addr.port()
     )]
     NoTokens {

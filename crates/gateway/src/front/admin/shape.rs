@@ -48,12 +48,14 @@ pub(in crate::front) struct Said {
 
 impl Said {
     pub(in crate::front) fn of(evidence: &Evidence) -> Self {
-        Self {
-            status: evidence.status,
-            code: evidence.code.clone(),
-            param: evidence.param.clone(),
-            message: evidence.message.clone(),
-        }
+        Self::from(evidence.clone())
+    }
+}
+
+impl From<Evidence> for Said {
+    fn from(evidence: Evidence) -> Self {
+        let Evidence { status, code, param, message } = evidence;
+        Self { status, code, param, message }
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! It refuses to hold the engine while it writes: what is shown is copied first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use ekiden_engine::{
-    Day, Holder, Now, Quarantine, RouteId, RouteStatus, SessionId, SessionStatus, Speed,
+    Day, Holder, Now, Quarantine, QueueId, RouteId, RouteStatus, SessionId, SessionStatus, Speed,
 };
 
 use ekiden_config::Severity;
@@ -17,6 +17,7 @@ use ekiden_store::{Evidence, Place, Trouble};
 
 use crate::front::Front;
 use crate::front::admin::shape::{ClassName, Said, Today};
+use crate::names::Names;
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
 use crate::settings::SettingsStatus;
 
@@ -230,12 +231,16 @@ struct Seen {
     routes: BTreeMap<RouteId, RouteStatus>,
     sessions: Vec<SessionStatus>,
     waiting: usize,
-    evidence: BTreeMap<Place, Evidence>,
+    /// What quarantined candidates said; taken out where it is shown.
+    evidence: HashMap<Place, Evidence>,
+    seats: HashMap<SessionId, Vec<RouteId>>,
+    queue_names: HashMap<QueueId, Arc<str>>,
+    route_names: HashMap<RouteId, Arc<str>>,
 }
 
 impl Front {
     pub(super) async fn state(&self, plan: &Arc<Plan>) -> State {
-        let seen = self.seen().await;
+        let mut seen = self.seen().await;
         let (store, keeping) = (self.core.store(), self.core.keeping());
         State {
             version: env!("CARGO_PKG_VERSION"),
@@ -258,41 +263,54 @@ impl Front {
             },
             settings: SettingsState::of(self.core.settings()),
             queues: plan.queues().iter().map(|queue| self.queue_state(queue, &seen)).collect(),
-            sessions: self.listed(&seen, SESSIONS_MAX),
             sessions_known: seen.sessions.len(),
+            sessions: self.listed(&mut seen, SESSIONS_MAX),
         }
     }
 
     /// At most so many sessions, those that matter first.
     pub(super) async fn sessions(&self, most: usize) -> Sessions {
-        let seen = self.seen().await;
+        let mut seen = self.seen().await;
         Sessions {
-            sessions: self.listed(&seen, most.min(SESSIONS_MAX)),
             sessions_known: seen.sessions.len(),
+            sessions: self.listed(&mut seen, most.min(SESSIONS_MAX)),
         }
     }
 
     /// One session; `None`: nothing is remembered of it.
     pub(super) async fn session(&self, id: SessionId) -> Option<SessionState> {
-        let seen = self.seen().await;
-        let found = seen.sessions.iter().find(|session| session.session == id);
-        found.map(|session| self.session_state(session, &seen))
+        let mut seen = self.seen().await;
+        let at = seen.sessions.iter().position(|session| session.session == id)?;
+        let session = seen.sessions.swap_remove(at);
+        Some(self.session_state(&session, &mut seen))
     }
 
     async fn seen(&self) -> Seen {
         let evidence = self.stored(|store| store.evidence()).await;
-        self.core.look(|engine, now| Seen {
+        let mut seen = self.core.look(|engine, now| Seen {
             now,
             day: engine.day(),
             routes: engine.routes(now).map(|route| (route.route, route)).collect(),
             sessions: engine.sessions().collect(),
             waiting: engine.waiting(),
-            evidence: evidence.into_iter().collect(),
-        })
+            evidence: HashMap::new(),
+            seats: HashMap::new(),
+            queue_names: HashMap::new(),
+            route_names: HashMap::new(),
+        });
+        seen.evidence = evidence.into_iter().collect();
+        for (id, route) in &seen.routes {
+            for holder in &route.holders {
+                if let Holder::Session(session) = holder {
+                    seen.seats.entry(*session).or_default().push(*id);
+                }
+            }
+        }
+        seen
     }
 
-    fn listed(&self, seen: &Seen, most: usize) -> Vec<SessionState> {
-        let mut sessions: Vec<&SessionStatus> = seen.sessions.iter().collect();
+    fn listed(&self, seen: &mut Seen, most: usize) -> Vec<SessionState> {
+        let mut sessions = std::mem::take(&mut seen.sessions);
         sessions.sort_by_key(|session| {
             (session.running == 0, session.quarantined.is_empty(), session.session)
         });
@@ -330,35 +348,19 @@ impl Front {
         }
     }
 
-    fn session_state(&self, session: &SessionStatus, seen: &Seen) -> SessionState {
+    fn session_state(&self, session: &SessionStatus, seen: &mut Seen) -> SessionState {
         let names = self.core.names();
         let key = names.session_name(session.session);
-        let out = |(queue, route, facts): &(_, _, Quarantine)| Out {
-            evidence: seen
-                .evidence
-                .get(&Place {
-                    session: Arc::clone(&key),
-                    queue: names.queue_name(*queue),
-                    route: names.route_name(*route),
-                })
-                .map(Said::of),
-            queue: names.queue_name(*queue),
-            route: names.route_name(*route),
-            class: ClassName(facts.class),
-            since_ms: facts.since_ms,
-            until_ms: facts.until_ms,
-            parole_ms: facts.parole_ms,
-            paroles: facts.paroles,
-        };
-        let holder = Holder::Session(session.session);
-        let held = seen.routes.values().filter(|route| route.holders.contains(&holder));
+        let quarantined = session.quarantined.iter();
+        let quarantined = quarantined.map(|out| seen.out(names, &key, out)).collect();
+        let held = seen.seats.get(&session.session).into_iter().flatten();
         SessionState {
-            key: Arc::clone(&key),
+            key,
             background: session.session == SessionId::BACKGROUND,
             running: session.running,
             running_now: session.running_now.map(|route| names.route_name(route)),
-            seats: held.map(|route| names.route_name(route.route)).collect(),
-            quarantined: session.quarantined.iter().map(out).collect(),
+            seats: held.map(|route| names.route_name(*route)).collect(),
+            quarantined,
             verified: session
                 .verified
                 .iter()
@@ -385,6 +387,36 @@ impl Front {
                     in_a_row: *in_a_row,
                 })
                 .collect(),
+        }
+    }
+}
+
+impl Seen {
+    fn out(
+        &mut self,
+        names: &Names,
+        session: &Arc<str>,
+        (queue, route, facts): &(QueueId, RouteId, Quarantine),
+    ) -> Out {
+        // Few names come many times, and each look at the table takes its lock.
+        let queue = self.queue_names.entry(*queue).or_insert_with(|| names.queue_name(*queue));
+        let route = self.route_names.entry(*route).or_insert_with(|| names.route_name(*route));
+        let place = Place {
+            session: Arc::clone(session),
+            queue: Arc::clone(queue),
+            route: Arc::clone(route),
+        };
+        let evidence = self.evidence.remove(&place).map(Said::from);
+        let Place { queue, route, .. } = place;
+        Out {
+            queue,
+            route,
+            class: ClassName(facts.class),
+            since_ms: facts.since_ms,
+            until_ms: facts.until_ms,
+            parole_ms: facts.parole_ms,
+            paroles: facts.paroles,
+            evidence,
         }
     }
 }
