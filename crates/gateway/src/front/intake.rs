@@ -1,7 +1,7 @@
 //! Bodies: read under their bounds, decoded, and read as a request.
 //!
 //! It refuses to hold what nobody allowed: a body that is announced too large, or for which there is
-//! no room, is not read at all (G14).
+//! no room, is not read at all; room is taken by what has come, not by what is announced (G14).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -33,6 +33,10 @@ const BODY_WAIT: Duration = Duration::from_secs(600);
 
 /// The most that is set aside before a byte has come.
 const RESERVE_MAX_BYTES: u64 = 1 << 20;
+
+/// Room is taken in steps of so many bytes while a body comes: one that is only announced takes
+/// nobody else's.
+const STEP_BYTES: u64 = 64 << 10;
 
 /// Why a body is not taken.
 #[derive(Debug)]
@@ -79,7 +83,9 @@ where
         return Err(IntakeError::TooLarge(body_max_bytes));
     }
     let no_room = || IntakeError::NoRoom(room.most());
-    let mut held = HeldBytes::of(room, announced).ok_or_else(no_room)?;
+    // A body of unknown length takes a byte, so that it is refused unread too where none is left.
+    let first = if announced == 0 { 1 } else { announced.min(STEP_BYTES) };
+    let mut held = HeldBytes::of(room, first).ok_or_else(no_room)?;
     let collecting = async {
         let mut body = pin!(body);
         let mut whole = Gathered::default();
@@ -91,7 +97,7 @@ where
             if size > body_max_bytes {
                 return Err(IntakeError::TooLarge(body_max_bytes));
             }
-            if !held.grow_to(size) {
+            if !grow(&mut held, size, announced) {
                 return Err(no_room());
             }
             whole.add(data, announced);
@@ -102,6 +108,16 @@ where
         tokio::time::timeout(BODY_WAIT, collecting).await.map_err(|_| IntakeError::Slow)??;
     held.shrink_to(bytes.len() as u64);
     Ok(Raw { bytes, codings, held })
+}
+
+/// Takes room for `size` bytes that have come: the whole step where there is room for it.
+fn grow(held: &mut HeldBytes, size: u64, announced: u64) -> bool {
+    if size <= held.size() {
+        return true;
+    }
+    let step = size.next_multiple_of(STEP_BYTES);
+    let step = if size <= announced { step.min(announced) } else { step };
+    held.grow_to(step) || held.grow_to(size)
 }
 
 /// Undoes the codings and reads the request, off the runtime where it may take long.
@@ -188,7 +204,7 @@ impl IntakeError {
             Self::NoRoom(most) => {
                 let message = format!(
                     "Open calls hold {} of bodies, the limit of `limits.held_bytes_max`; this one was not \
-                     read. Try again shortly.",
+                     taken. Try again shortly.",
                     show_size_bytes(most)
                 );
                 retry_after(refused(dialect, Fault::Unavailable, &message), 1)

@@ -81,6 +81,11 @@ impl Share {
         self.bound.most()
     }
 
+    /// How much of the bound it is.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Makes the share at least `size`; `false` if that is more than is left.
     pub(crate) fn grow_to(&mut self, size: u64) -> bool {
         let grown = size <= self.size || self.bound.take(size - self.size);

@@ -85,6 +85,39 @@ async fn g14_a_100_mb_body_is_refused_unread_and_the_client_hears_why() {
 }
 
 #[tokio::test]
+async fn g14_bodies_that_are_only_announced_take_nobodys_room() {
+    let upstream = Upstream::new("ok".parse().expect("a script"));
+    let limits = "[limits]\nheld_bytes_max = \"1MiB\"\nbody_bytes_max = \"1MiB\"";
+    let settings = format!("listen = \"127.0.0.1:0\"\n{SETTINGS}\n{limits}");
+    let running = Gateway::start(config(&settings), options(&upstream)).await.expect("a port");
+    let head = |size: usize| {
+        format!(
+            "POST {CHAT} HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n\
+             connection: close\r\ncontent-length: {size}\r\n\r\n"
+        )
+    };
+    let mut announcing = Vec::new();
+    for _ in 0..8 {
+        let mut stream = TcpStream::connect(running.addr()).await.expect("it listens");
+        stream.write_all(head(1 << 20).as_bytes()).await.expect("sent");
+        // Its body is being read when it is asked to go on.
+        let mut go_on = [0; 12];
+        stream.read_exact(&mut go_on).await.expect("an answer");
+        assert_eq!(&go_on, b"HTTP/1.1 100");
+        stream.write_all(b"{\"a").await.expect("sent");
+        announcing.push(stream);
+    }
+    let mut body = streamed("default");
+    body["messages"][0]["content"] = "x".repeat(300 << 10).into();
+    let body = body.to_string();
+    let bytes = format!("{}{body}", head(body.len()));
+    let answer = exchange(&running, bytes.as_bytes()).await;
+    assert!(answer.contains("HTTP/1.1 200 "), "{answer:.300}");
+    drop(announcing);
+    running.shutdown().await;
+}
+
+#[tokio::test]
 async fn g03_a_client_that_leaves_cancels_upstream_at_once() {
     let (running, upstream) = start("silence:2").await;
     let body = streamed("default").to_string();
