@@ -4,15 +4,21 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::failure::Failure;
+use crate::help::{Advice, Mistake};
 use crate::terminal::Terminal;
 
 mod dress;
+mod settings;
 
 pub(crate) use dress::command;
+pub(crate) use settings::{
+    ConfigTask, KeyTask, MoveArgs, NewQueueArgs, PlaceArgs, ProviderTask, QueueTask,
+};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -39,7 +45,15 @@ pub(crate) enum Task {
     Journal(JournalArgs),
     Ledger(LedgerArgs),
     #[command(subcommand)]
+    Queue(QueueTask),
+    #[command(subcommand)]
+    Provider(ProviderTask),
+    #[command(subcommand)]
+    Key(KeyTask),
+    #[command(subcommand)]
     Token(TokenTask),
+    #[command(subcommand)]
+    Config(ConfigTask),
     Replay(ReplayArgs),
     Classify(ClassifyArgs),
     Completions(CompletionsArgs),
@@ -255,12 +269,19 @@ pub(crate) fn read(
     terminal: &Terminal,
     words: impl IntoIterator<Item = OsString>,
 ) -> Result<Asked, Failure> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let of_key = words.get(1).is_some_and(|word| word == "key");
     let parsed = command(terminal)
         .try_get_matches_from(words)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(Cli { task: Some(task), .. }) => Ok(Asked::Task(Box::new(task))),
         Ok(Cli { task: None, serve }) => Ok(Asked::Task(Box::new(Task::Serve(serve)))),
+        // What stands there may be a key: it is not repeated.
+        Err(error) if of_key && error.kind() == ErrorKind::UnknownArgument => {
+            let mistake = terminal.say(&Mistake::KeyInSight);
+            Err(Failure::usage(terminal, &mistake, &terminal.say(&Advice::PipeKey)))
+        }
         Err(error) => dress::told(terminal, &error),
     }
 }

@@ -97,6 +97,8 @@ pub(crate) enum Mistake {
     BadValue { argument: String, value: String },
     /// It stands there twice, or beside what it does not go with.
     Twice { argument: String },
+    /// Something beside a provider's name, which may be its key.
+    KeyInSight,
     /// As clap says it.
     Other(String),
 }
@@ -110,6 +112,9 @@ impl Say for Mistake {
             Self::NoValue { argument } => format!("`{argument}` needs a value"),
             Self::BadValue { argument, value } => format!("`{value}` does not fit `{argument}`"),
             Self::Twice { argument } => format!("`{argument}` does not go with the rest"),
+            Self::KeyInSight => {
+                "no key is taken from the command line, where everybody can read it".to_owned()
+            }
             Self::Other(text) => text.clone(),
         }
     }
@@ -122,6 +127,7 @@ impl Say for Mistake {
             Self::NoValue { argument } => format!("`{argument}` 需要一个值"),
             Self::BadValue { argument, value } => format!("`{value}` 不适用于 `{argument}`"),
             Self::Twice { argument } => format!("`{argument}` 不能与其余部分同用"),
+            Self::KeyInSight => "不从命令行接收密钥：那里人人可读".to_owned(),
             Self::Other(text) => text.clone(),
         }
     }
@@ -136,6 +142,8 @@ pub(crate) enum Advice {
     },
     /// To write an address.
     Address,
+    /// To give a key otherwise.
+    PipeKey,
     /// To take one of these.
     Choose {
         /// All of them.
@@ -153,6 +161,9 @@ impl Say for Advice {
                 "`ekiden --help` and `ekiden COMMAND --help` show what there is".to_owned()
             }
             Self::Address => "write an address with its port, such as 127.0.0.1:8787".to_owned(),
+            Self::PipeKey => {
+                "type it when asked, or pipe it: ekiden key set PROVIDER < FILE".to_owned()
+            }
             Self::Choose { choices } => format!("it is one of {}", choices.join(", ")),
         }
     }
@@ -166,6 +177,7 @@ impl Say for Advice {
                 "`ekiden --help` 与 `ekiden 命令 --help` 列出全部用法".to_owned()
             }
             Self::Address => "请写带端口的地址，例如 127.0.0.1:8787".to_owned(),
+            Self::PipeKey => "请在提示时输入，或用管道：ekiden key set PROVIDER < 文件".to_owned(),
             Self::Choose { choices } => format!("可选：{}", choices.join("、")),
         }
     }

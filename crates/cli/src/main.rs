@@ -9,15 +9,19 @@ mod failure;
 mod help;
 mod http;
 mod journal;
+mod key;
 mod language;
 mod ledger;
 mod moments;
+mod provider;
+mod queue;
 mod queues;
 mod release;
 mod replay;
 mod running;
 mod serve;
 mod sessions;
+mod settings;
 mod status;
 mod table;
 mod terminal;
@@ -59,7 +63,11 @@ fn run(terminal: &Terminal, task: &Task) -> Result<Ended, Failure> {
         Task::Release(args) => release::run(terminal, args),
         Task::Journal(args) => journal::run(terminal, args),
         Task::Ledger(args) => ledger::run(terminal, args),
+        Task::Queue(task) => queue::run(terminal, task),
+        Task::Provider(task) => provider::run(terminal, task),
+        Task::Key(task) => key::run(terminal, task),
         Task::Token(task) => token::run(terminal, task),
+        Task::Config(task) => settings::run(terminal, task),
         Task::Replay(args) => replay::run(terminal, &args.trace, args.url.as_deref()),
         Task::Classify(args) => {
             let output = terminal.stream();

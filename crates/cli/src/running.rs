@@ -22,6 +22,9 @@ use trouble::{Advice, Trouble};
 /// Everything that it is asked for it has in memory.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// What is written waits for the disk.
+pub(crate) const WRITE_LIMIT: Duration = Duration::from_secs(30);
+
 /// Between two looks at a call that may be about to end, and how many there are.
 const ENDING_PAUSE: Duration = Duration::from_millis(50);
 const ENDING_LOOKS: usize = 10;
@@ -342,7 +345,37 @@ impl Api {
         limit: Duration,
     ) -> Result<String, Failure> {
         let body = body.map(Value::to_string).unwrap_or_default();
+        self.sent(terminal, method, path, body, &[], limit).await
+    }
+
+    /// Changes the settings, all or none, as they were seen: `seen` is the hash that the answer
+    /// showed on which the changes were decided.
+    ///
+    /// # Errors
+    /// When there is no gateway, it refuses, or the settings have changed since.
+    pub(crate) async fn change(
+        &self,
+        terminal: &Terminal,
+        seen: &str,
+        changes: &Value,
+    ) -> Result<String, Failure> {
+        let body = serde_json::json!({ "changes": changes }).to_string();
+        let quoted = format!("\"{seen}\"");
+        let seen = [("if-match", quoted.as_str())];
+        self.sent(terminal, Method::PATCH, "/api/v1/settings", body, &seen, WRITE_LIMIT).await
+    }
+
+    async fn sent(
+        &self,
+        terminal: &Terminal,
+        method: Method,
+        path: &str,
+        body: String,
+        more: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<String, Failure> {
         let mut headers = self.headers();
+        headers.extend_from_slice(more);
         if !body.is_empty() {
             headers.push(("content-type", "application/json"));
         }
@@ -409,7 +442,10 @@ impl Api {
 
     fn refused(&self, terminal: &Terminal, answer: &Answer) -> Failure {
         let refused = Trouble::refused(&self.base, answer.status, &answer.body);
-        Failure::trouble(terminal, &refused, Some(&Advice::about(&refused)))
+        if let Some(told) = refused.in_full() {
+            return Failure::Usage(told.to_owned());
+        }
+        Failure::trouble(terminal, &refused, Advice::about(&refused).as_ref())
     }
 
     /// An answer, or why there is none.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::args::{Asking, Form};
 use crate::failure::{Ended, Failure};
-use crate::running::{self, Api};
+use crate::running::{self, Api, one_line};
 use crate::table::{Cell, Table};
 use crate::terminal::{Ink, Say, Terminal};
 use crate::words::Span;
@@ -19,6 +19,8 @@ struct State {
     open: Open,
     #[serde(default)]
     recording: Recording,
+    #[serde(default)]
+    settings: Settings,
     queues: Vec<Queue>,
     sessions: Vec<Session>,
     sessions_known: usize,
@@ -38,6 +40,21 @@ struct Open {
 #[derive(Debug, Default, Deserialize)]
 struct Recording {
     trouble: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Settings {
+    file: Option<String>,
+    refused: Vec<Problem>,
+    after_restart: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Problem {
+    #[serde(default)]
+    line: Option<usize>,
+    message: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,6 +117,14 @@ fn told(terminal: &Terminal, base: &str, state: &State) -> String {
     line(&terminal.say(&Now(state)));
     if let Some(trouble) = &state.recording.trouble {
         line(&terminal.ink(Ink::Bad, &terminal.say(&NotKept(trouble))));
+    }
+    if let Some(first) = state.settings.refused.first() {
+        let said = terminal.say(&SettingsRefused { settings: &state.settings, first });
+        line(&terminal.ink(Ink::Bad, &said));
+    }
+    if !state.settings.after_restart.is_empty() {
+        let said = terminal.say(&AfterRestart(state.settings.after_restart.join(", ")));
+        line(&terminal.ink(Ink::Slow, &said));
     }
     for queue in &state.queues {
         line("");
@@ -181,6 +206,47 @@ impl Say for NotKept<'_> {
             other => other,
         };
         format!("学到的内容暂时无法保存：{why}；调用照常服务")
+    }
+}
+
+/// A bad edit: the last good one holds (G7).
+struct SettingsRefused<'a> {
+    settings: &'a Settings,
+    first: &'a Problem,
+}
+
+impl SettingsRefused<'_> {
+    fn place(&self) -> String {
+        let file = self.settings.file.as_deref().unwrap_or_default();
+        self.first.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
+    }
+}
+
+impl Say for SettingsRefused<'_> {
+    fn english(&self) -> String {
+        format!(
+            "the settings cannot be used, the last good ones hold: {}: {}",
+            self.place(),
+            one_line(&self.first.message)
+        )
+    }
+
+    fn chinese(&self) -> String {
+        let message = one_line(&self.first.message);
+        format!("设置不可用，沿用上一份可用的：{}：{message}", self.place())
+    }
+}
+
+/// What was set and does not hold yet.
+struct AfterRestart(String);
+
+impl Say for AfterRestart {
+    fn english(&self) -> String {
+        format!("holds after the next start: {}", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("重新启动后才生效：{}", self.0)
     }
 }
 

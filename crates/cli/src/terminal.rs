@@ -160,6 +160,14 @@ impl Terminal {
         }
     }
 
+    /// Asks for an answer on the same line. It goes to standard error, which is read by whoever
+    /// answers.
+    pub(crate) fn ask(&self, question: &impl Say) -> io::Result<()> {
+        let mut err = io::stderr().lock();
+        err.write_all(self.say(question).as_bytes())?;
+        err.flush()
+    }
+
     /// Progress that cannot be shown is no reason to end the work.
     fn progress(&self, text: &str) {
         let mut err = io::stderr().lock();

@@ -122,4 +122,39 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
         chinese: "改为输出规则表",
     },
     ArgumentWords { id: "shell", english: "Which shell", chinese: "哪种 shell" },
+    ArgumentWords { id: "queue_name", english: "What people see", chinese: "给人看的名字" },
+    ArgumentWords {
+        id: "routes",
+        english: "Candidates in order, `provider/model`",
+        chinese: "候选，按顺序（`上游/模型`）",
+    },
+    ArgumentWords { id: "id", english: "What clients ask for", chinese: "客户端使用的 id" },
+    ArgumentWords { id: "yes", english: "Do not ask", chinese: "不再询问" },
+    ArgumentWords { id: "at", english: "Its place, from 1", chinese: "位置，从 1 起" },
+    ArgumentWords {
+        id: "place", english: "Its new place, from 1", chinese: "新位置，从 1 起"
+    },
+    ArgumentWords { id: "ids", english: "All queues, by their ids", chinese: "全部队列的 id" },
+    ArgumentWords {
+        id: "to",
+        english: "Where to write; without it to standard output",
+        chinese: "写到哪里；不写则为标准输出",
+    },
+    ArgumentWords {
+        id: "from",
+        english: "The file, or `-` for standard input",
+        chinese: "文件，或 `-`（标准输入）",
+    },
+    ArgumentWords { id: "provider", english: "A provider's id", chinese: "上游的 id" },
+    ArgumentWords {
+        id: "some_key",
+        english: "A key, or what several begin with",
+        chinese: "一个键，或若干键的开头",
+    },
+    ArgumentWords {
+        id: "key",
+        english: "A key, such as defaults.retries",
+        chinese: "键，例如 defaults.retries",
+    },
+    ArgumentWords { id: "value", english: "Its value", chinese: "值" },
 ];

@@ -15,11 +15,18 @@ pub(super) enum Trouble {
     Refused { base: String, status: StatusCode, refusal: Refusal },
 }
 
+/// Codes whose messages end with what can be done.
+const ADVISING: [&str; 4] = ["changed", "no_such_setting", "not_confirmed", "refused"];
+
 /// What a refusal says.
 #[derive(Default)]
 pub(super) struct Refusal {
     code: String,
     message: String,
+    /// What the gateway says can be done.
+    advice: Option<String>,
+    /// What the parser of the settings says, line by line.
+    problems: Option<String>,
 }
 
 impl Trouble {
@@ -36,11 +43,30 @@ impl Trouble {
         }
         let refusal = match serde_json::from_str(body) {
             Ok(Body { error: Told { code, message } }) => {
-                Refusal { code: code.unwrap_or_default(), message: cut(&message) }
+                let code = code.unwrap_or_default();
+                let problems = (code == "invalid_settings").then(|| lines(&message));
+                let (message, advice) = match message.split_once("; ") {
+                    Some((message, advice)) if ADVISING.contains(&code.as_str()) => {
+                        (message, Some(cut(advice)))
+                    }
+                    Some(_) | None => (message.as_str(), None),
+                };
+                Refusal { code, message: cut(message), advice, problems }
             }
-            Err(_) => Refusal { code: String::new(), message: cut(body) },
+            Err(_) => Refusal { message: cut(body), ..Refusal::default() },
         };
         Self::Refused { base: base.to_owned(), status, refusal }
+    }
+
+    /// What is complete as the gateway says it, hints and all.
+    pub(super) fn in_full(&self) -> Option<&str> {
+        match self {
+            Self::Refused { refusal, .. } => refusal.problems.as_deref(),
+            Self::NoGateway { .. }
+            | Self::NoSuchCall { .. }
+            | Self::NoCallYet { .. }
+            | Self::Strange { .. } => None,
+        }
     }
 }
 
@@ -68,7 +94,7 @@ impl Say for Trouble {
             Self::NoSuchCall { call, base } => format!("{base} 上的网关没有调用 `{call}`"),
             Self::NoCallYet { base } => format!("{base} 上的网关还没有过调用"),
             Self::Strange { base, why } => format!("{base} 上的是别的版本，或不是 Ekiden：{why}"),
-            Self::Refused { base, status, refusal: Refusal { code, message } } => {
+            Self::Refused { base, status, refusal: Refusal { code, message, .. } } => {
                 let named = message.split('`').nth(1).unwrap_or_default();
                 match code.as_str() {
                     "no_such_session" => format!("没有会话 `{named}`"),
@@ -78,6 +104,9 @@ impl Say for Trouble {
                     "ambiguous_session" => "不止一个客户端的会话叫这个名字".to_owned(),
                     "last_token" => "这是同类中的最后一个，没有它就谁也进不来".to_owned(),
                     "too_many_tokens" => "令牌已达上限".to_owned(),
+                    "no_such_provider" => format!("没有上游 `{named}`"),
+                    "no_such_key" => format!("没有为 `{named}` 保存密钥"),
+                    "changed" => "设置文件在此期间已被别处修改".to_owned(),
                     "" => format!("{base} 回答 {status}：{message}"),
                     _ => message.clone(),
                 }
@@ -99,26 +128,39 @@ pub(super) enum Advice {
     MakeAnother,
     ShowToken,
     LookAtFolder,
+    ListProviders,
+    LookAgain,
+    AddProvider,
+    WriteByHand,
+    /// In the gateway's own words.
+    AsTold(String),
 }
 
 impl Advice {
-    /// What can be done about a refusal.
-    pub(super) fn about(trouble: &Trouble) -> Self {
+    /// What can be done about a refusal; `None`: it says so itself.
+    pub(super) fn about(trouble: &Trouble) -> Option<Self> {
         let Trouble::Refused { status, refusal, .. } = trouble else {
-            return Self::OtherAddress;
+            return Some(Self::OtherAddress);
         };
-        match refusal.code.as_str() {
+        Some(match refusal.code.as_str() {
             "no_such_session" => Self::ListSessions,
             "ambiguous_session" => Self::WholeKey,
             "no_such_queue" | "no_such_route" => Self::ListQueues,
             "no_such_token" | "too_many_tokens" => Self::ListTokens,
             "last_token" => Self::MakeAnother,
             "not_kept" => Self::LookAtFolder,
+            "no_such_provider" | "no_such_key" => Self::ListProviders,
+            "changed" => Self::LookAgain,
+            "unknown_provider" => Self::AddProvider,
+            "read_only" => Self::WriteByHand,
+            "refused" | "no_such_setting" | "not_confirmed" | "bad_body" => {
+                return refusal.advice.clone().map(Self::AsTold);
+            }
             _ if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
                 Self::ShowToken
             }
             _ => Self::OtherAddress,
-        }
+        })
     }
 }
 
@@ -141,6 +183,13 @@ impl Say for Advice {
                 "put an admin token into the variable EKIDEN_TOKEN, or ask on the machine itself"
             }
             Self::LookAtFolder => "look at the permissions and the disk of the state folder",
+            Self::ListProviders => "`ekiden provider list` shows them",
+            Self::LookAgain => "look at what it says now, then ask again",
+            Self::AddProvider => "`ekiden config set providers.ID.base_url URL` adds one",
+            Self::WriteByHand => {
+                "change the file by hand, or its permissions; it is read anew at once"
+            }
+            Self::AsTold(advice) => advice,
         }
         .to_owned()
     }
@@ -160,9 +209,22 @@ impl Say for Advice {
             Self::MakeAnother => "请先新建一个：`ekiden token new`",
             Self::ShowToken => "把管理令牌放进环境变量 EKIDEN_TOKEN，或在那台机器上操作",
             Self::LookAtFolder => "请检查状态文件夹的权限与磁盘",
+            Self::ListProviders => "`ekiden provider list` 列出全部上游",
+            Self::LookAgain => "请看清现在的内容再来",
+            Self::AddProvider => "用 `ekiden config set providers.ID.base_url URL` 添加",
+            Self::WriteByHand => "请手动修改该文件或其权限；修改后会立即重新读取",
+            Self::AsTold(advice) => advice,
         }
         .to_owned()
     }
+}
+
+/// The same for what has lines, each with its end.
+fn lines(text: &str) -> String {
+    let line = |line: &str| -> String {
+        line.chars().map(|c| if c.is_control() { ' ' } else { c }).chain(['\n']).collect()
+    };
+    text.trim_end().lines().map(line).collect()
 }
 
 /// Others say what they like; it moves no cursor.

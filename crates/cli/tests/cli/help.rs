@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::program::Ekiden;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 38] = [
     "serve",
     "demo",
     "check",
@@ -15,10 +15,31 @@ const COMMANDS: [&str; 17] = [
     "release",
     "journal",
     "ledger",
+    "queue",
+    "queue list",
+    "queue new",
+    "queue rename",
+    "queue delete",
+    "queue add",
+    "queue remove",
+    "queue move",
+    "queue order",
+    "queue export",
+    "queue import",
+    "provider",
+    "provider list",
+    "key",
+    "key set",
+    "key forget",
     "token",
     "token list",
     "token new",
     "token revoke",
+    "config",
+    "config get",
+    "config set",
+    "config unset",
+    "config path",
     "replay",
     "classify",
     "completions",
@@ -85,7 +106,7 @@ fn without_a_gateway_the_way_to_one_is_told() {
     // Port 9 of loopback is nobody's.
     let asked = ["why", "last", "--url", "http://127.0.0.1:9"];
     assert_snapshot!(Ekiden::new(&asked).result());
-    let others: [&[&str]; 7] = [
+    let others: [&[&str]; 12] = [
         &["status"],
         &["sessions"],
         &["test", "default"],
@@ -93,6 +114,11 @@ fn without_a_gateway_the_way_to_one_is_told() {
         &["journal", "--follow"],
         &["ledger"],
         &["token", "list"],
+        &["queue", "list"],
+        &["queue", "add", "default", "a/b"],
+        &["provider", "list"],
+        &["config", "get"],
+        &["config", "set", "defaults.retries", "1"],
     ];
     for words in others {
         let words: Vec<&str> = words.iter().copied().chain(asked[2..].iter().copied()).collect();

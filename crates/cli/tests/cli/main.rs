@@ -10,4 +10,5 @@ mod help;
 mod program;
 mod replay;
 mod serve;
+mod settings;
 mod state;

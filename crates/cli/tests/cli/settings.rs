@@ -1,0 +1,222 @@
+//! Queues, providers, keys and settings of a running gateway (R1, R2, R40, R41, R46, G7).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+use tempfile::TempDir;
+
+use crate::program::{Ekiden, Served};
+
+const SETTINGS: &str = r#"# mine
+listen = "127.0.0.1:0"
+[providers.a]
+base_url = "http://127.0.0.1:9/v1" # nobody's
+dialect = "openai-chat"
+[providers.b]
+base_url = "http://127.0.0.1:9"
+dialect = "anthropic-messages"
+api_key_env = "B_KEY"
+[queues.default]
+candidates = ["a/one", "b/two"]
+"#;
+
+/// A gateway with a settings file and a state folder of its own.
+struct Own {
+    folder: TempDir,
+    gateway: Served,
+}
+
+impl Own {
+    fn started() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ekiden.toml");
+        fs::write(&file, SETTINGS).unwrap();
+        let serve = Ekiden::new(&["serve", "--config", &file.display().to_string()]);
+        let state = folder.path().join("state").display().to_string();
+        let gateway = serve.env("EKIDEN_STATE_DIR", &state).serve("Ctrl-C");
+        Self { folder, gateway }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("ekiden.toml")
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.file()).unwrap()
+    }
+
+    fn asked(&self, words: &str) -> Ekiden {
+        let words: Vec<&str> = words.split(' ').chain(["--url", &self.gateway.url]).collect();
+        Ekiden::new(&words).within(self.folder.path())
+    }
+
+    fn told(&self, locale: &str, commands: &[&str]) -> String {
+        let one = |words: &&str| {
+            let result = self.asked(words).env("LC_ALL", locale).result();
+            format!("$ ekiden {words}\n{result}\n")
+        };
+        commands.iter().map(one).collect()
+    }
+}
+
+fn state_holds(folder: &Path, text: &str) -> bool {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files = files.filter(|path| path.is_file());
+    files.any(|path| {
+        fs::read(path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text))
+    })
+}
+
+#[test]
+fn r01_r02_queues_are_made_named_filled_ordered_and_deleted() {
+    let own = Own::started();
+    assert_snapshot!(
+        "queues",
+        own.told(
+            "C",
+            &[
+                "queue list",
+                "queue new Fast a/quick",
+                "queue rename fast Faster",
+                "queue add fast b/two --at 1",
+                "queue add fast b/two",
+                "queue add nobody b/two",
+                "queue move fast b/two 9",
+                "queue move fast x/y 1",
+                "queue remove fast a/quick",
+                "queue order fast default",
+                "queue list",
+                "queue delete default",
+                "queue delete default --yes",
+                "queue delete fast --yes",
+                "queue list",
+            ]
+        )
+    );
+    let text = own.text();
+    assert!(text.starts_with("# mine\n") && text.contains("# nobody's"), "{text}");
+    assert_snapshot!(
+        "queues-zh",
+        own.told(
+            "zh_CN.UTF-8",
+            &[
+                "queue new Other",
+                "queue add other a/one",
+                "queue remove other x/y",
+                "queue delete other",
+                "queue delete other --yes",
+                "queue delete nobody --yes",
+            ]
+        )
+    );
+}
+
+#[test]
+fn r40_queues_are_carried_from_one_gateway_to_another() {
+    let own = Own::started();
+    let (code, exported, err) = own.asked("queue export").run();
+    assert_eq!((code, err.as_str()), (0, ""));
+    let to = own.folder.path().join("queues.json");
+    assert_eq!(own.asked("queue export queues.json").run().0, 0);
+    assert_eq!(fs::read_to_string(&to).unwrap(), exported);
+    assert!(!exported.contains("B_KEY") && !exported.contains("127.0.0.1"), "{exported}");
+    let by_pipe = own.asked("queue import -").input(&exported).result();
+    assert!(by_pipe.contains("imported as default-1"), "{by_pipe}");
+    fs::write(own.folder.path().join("torn.json"), &exported[..40]).unwrap();
+    fs::write(own.folder.path().join("other.json"), "{\"version\": 1}").unwrap();
+    let before = own.text();
+    assert_snapshot!(
+        "import",
+        own.told(
+            "C",
+            &[
+                "queue import torn.json",
+                "queue import other.json",
+                "queue import not-there.json",
+                "queue list",
+            ]
+        )
+    );
+    assert_eq!(own.text(), before);
+}
+
+#[test]
+fn g07_a_key_is_taken_from_a_pipe_stored_and_never_shown() {
+    let own = Own::started();
+    let key = "sk-nobody-may-see-this";
+    let set = own.asked("key set a").input(&format!("{key}\n")).result();
+    let rest = own.told(
+        "C",
+        &[
+            "provider list",
+            "key set a",
+            "key set nobody",
+            "key forget a",
+            "key forget a",
+            "provider list",
+        ],
+    );
+    assert!(!rest.contains(key));
+    let in_sight = own.asked("key set a sk-in-sight").result();
+    assert!(in_sight.starts_with("exit code 2"), "{in_sight}");
+    assert!(!in_sight.contains("sk-in-sight"), "{in_sight}");
+    assert_snapshot!("keys", set + &rest);
+    let stranger = own.asked("key set nobody").input(key).result();
+    assert!(stranger.starts_with("exit code 1") && !stranger.contains(key), "{stranger}");
+    let again = own.asked("key set a").env("LC_ALL", "zh_CN.UTF-8").input(key).result();
+    assert!(again.contains("已保存 a 的密钥"), "{again}");
+    assert!(state_holds(&own.folder.path().join("state"), key));
+}
+
+#[test]
+fn g07_r46_one_setting_is_shown_set_and_unset() {
+    let own = Own::started();
+    assert_snapshot!(
+        "settings",
+        own.told(
+            "C",
+            &[
+                "config get defaults.retries",
+                "config set defaults.retries 3",
+                "config get defaults.retries --json",
+                "config get providers.b",
+                "config set defaults.retries 11",
+                "config set defaults.retires 1",
+                "config set queues.default.idle_timeout 90s",
+                "config set queues.default.idle_timeout 90",
+                "config unset defaults.retries",
+                "config set providers.c.base_url nowhere",
+                "config get nobody",
+            ]
+        )
+    );
+    let text = own.text();
+    assert!(text.starts_with("# mine\n") && text.contains("idle_timeout = \"90s\""), "{text}");
+    assert_snapshot!(
+        "settings-zh",
+        own.told(
+            "zh_CN.UTF-8",
+            &[
+                "config set defaults.retries 3",
+                "config get queues.default.idle_timeout",
+                "config get nobody",
+            ]
+        )
+    );
+    // Somebody else writes: nothing is written over what was not seen.
+    fs::write(own.file(), text + "# theirs\n").unwrap();
+    let (code, _, err) = own.asked("config set defaults.retries 4").run();
+    let now = own.text();
+    assert!(now.contains("# theirs"), "{now}");
+    assert!(code == 0 || err.contains("has changed since"), "{err}");
+}
+
+#[test]
+fn the_path_of_the_file_needs_no_gateway() {
+    let path = |name: &str, value: &str| Ekiden::new(&["config", "path"]).env(name, value).run();
+    assert_eq!(path("EKIDEN_CONFIG", "some.toml"), (0, "some.toml\n".to_owned(), String::new()));
+    if cfg!(unix) {
+        assert_eq!(path("HOME", "/home/a").1, "/home/a/.config/ekiden/config.toml\n");
+    }
+}
