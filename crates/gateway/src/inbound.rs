@@ -103,9 +103,10 @@ impl Program {
     #[must_use]
     pub const fn told_by(self) -> ToldBy {
         match self {
-            Self::ClaudeCode | Self::Opencode | Self::QwenCode | Self::Cline => ToldBy::Cut,
-            // Codex knows `response.failed` and tries again (Responses only).
-            Self::Codex | Self::Other => ToldBy::Event,
+            Self::ClaudeCode | Self::Opencode | Self::QwenCode => ToldBy::Cut,
+            // Codex knows `response.failed` and tries again (Responses only). Cline asks again after
+            // a cut, and shows the piece and the whole as one answer: better that it gives up.
+            Self::Codex | Self::Cline | Self::Other => ToldBy::Event,
         }
     }
 

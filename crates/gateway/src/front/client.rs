@@ -121,6 +121,8 @@ mod tests {
             let facts = read.expect("a body").facts().clone();
             assert_eq!(super::program(&headers, &facts), program, "{system}");
         }
+        let told = Program::Cline.told_by();
+        assert_eq!(told, crate::inbound::ToldBy::Event, "it would join what two models said");
     }
 
     #[test]
