@@ -88,11 +88,20 @@ async fn serve(
     let options = keeping::options(kept, source)?;
     let running = start_with(terminal, Arc::clone(&loaded.config), options).await?;
     keeping::announce(kept, running.addr());
+    let mut stop = std::pin::pin!(stop_signal());
+    // Listened for before anything is said: whoever reads the greeting may end it at once.
+    let stopped = tokio::select! {
+        biased;
+        () = &mut stop => true,
+        () = std::future::ready(()) => false,
+    };
     match greet(terminal, &loaded, running.addr(), &kept.keeping) {
         Ok(()) | Err(Failure::NobodyReads) => {}
         Err(failure) => return Err(failure),
     }
-    stop_signal().await;
+    if !stopped {
+        stop.await;
+    }
     // Whoever read the greeting may be gone; calls are ended in order all the same.
     let _ = terminal.line("");
     let _ = terminal.tell(&Stopping(Arc::clone(&loaded.config)));
