@@ -5,6 +5,7 @@
 
 mod body;
 mod coding;
+mod conn;
 mod connect;
 mod fault;
 mod headers;
@@ -23,7 +24,7 @@ use crate::tasks::Tasks;
 
 pub(crate) use body::RequestBody;
 pub(crate) use coding::Decoder;
-pub(crate) use connect::Mark;
+pub(crate) use conn::AnswerBody;
 pub use connect::{Dial, MemoryStream};
 pub(crate) use fault::{At, Fault, body_fault};
 pub(crate) use headers::{RequestHeaders, answer_headers, error_headers};

@@ -15,9 +15,8 @@ use ekiden_dialect::{Dialect, splice};
 use ekiden_engine::AttemptId;
 use http::{HeaderMap, Response, header};
 use http_body::Body as _;
-use hyper::body::Incoming;
 
-use crate::upstream::{Decoder, Fault, Progress, Sending, body_fault};
+use crate::upstream::{AnswerBody, Decoder, Fault, Progress, Sending, body_fault};
 
 /// Bytes of a whole answer at most.
 const WHOLE_MAX: usize = 64 * 1024 * 1024;
@@ -58,18 +57,18 @@ enum Phase {
     Looking(Pin<Box<dyn Future<Output = bool> + Send>>, Fault),
     Over,
     /// The answer is over and its connection may be kept, if the body ends in order.
-    Ended(Box<Incoming>),
+    Ended(Box<AnswerBody>),
 }
 
 struct Events {
-    body: Incoming,
+    body: AnswerBody,
     decoder: Decoder,
     sse: sse::Reader,
     ended: bool,
 }
 
 struct Collecting {
-    body: Incoming,
+    body: AnswerBody,
     decoder: Decoder,
     status: u16,
     what: What,
@@ -238,7 +237,7 @@ impl Running {
         step
     }
 
-    fn head(&mut self, answer: Response<Incoming>) -> Option<Step> {
+    fn head(&mut self, answer: Response<AnswerBody>) -> Option<Step> {
         let (parts, body) = answer.into_parts();
         let status = parts.status.as_u16();
         let decoder = match Decoder::of(&parts.headers) {

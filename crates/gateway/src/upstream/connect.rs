@@ -6,7 +6,6 @@ use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use http::Uri;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
@@ -26,6 +25,8 @@ use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use ekiden_config::{Provider, guarded_address};
+
+use super::conn::Conn;
 
 /// A connection in memory.
 pub type MemoryStream = DuplexStream;
@@ -54,17 +55,6 @@ pub(crate) enum ConnectFault {
     /// This machine cannot verify certificates at all.
     #[error("certificates cannot be verified here: {0}")]
     Trust(String),
-}
-
-/// Whether a connection has carried a request before (R48).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Mark(Arc<AtomicBool>);
-
-impl Mark {
-    /// Notes a use and says whether there was one before.
-    pub(crate) fn use_once_more(&self) -> bool {
-        self.0.swap(true, Ordering::Relaxed)
-    }
 }
 
 /// Opens connections for one provider.
@@ -376,6 +366,18 @@ pub(crate) enum Stream {
     Memory(MemoryStream),
 }
 
+impl Stream {
+    /// Closing it throws away what has not been sent.
+    pub(super) fn discard_unsent(&self) {
+        match self {
+            // Where that cannot be set, the socket is closed all the same.
+            Self::Tcp(io) => drop(io.set_zero_linger()),
+            Self::Tls(io) => io.get_ref().0.discard_unsent(),
+            Self::Memory(_) => {}
+        }
+    }
+}
+
 macro_rules! each {
     ($self:ident, $io:ident => $do:expr) => {
         match $self.get_mut() {
@@ -436,67 +438,5 @@ impl AsyncWrite for Stream {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         each!(self, io => io.poll_write_vectored(cx, bufs))
-    }
-}
-
-/// A connection with its mark.
-#[derive(Debug)]
-pub(crate) struct Conn {
-    io: TokioIo<Stream>,
-    mark: Mark,
-    proxied: bool,
-    h2: bool,
-}
-
-impl Conn {
-    fn new(stream: Stream, proxied: bool, h2: bool) -> Self {
-        Self { io: TokioIo::new(stream), mark: Mark::default(), proxied, h2 }
-    }
-}
-
-impl Connection for Conn {
-    fn connected(&self) -> Connected {
-        let connected = Connected::new().proxy(self.proxied).extra(self.mark.clone());
-        if self.h2 { connected.negotiated_h2() } else { connected }
-    }
-}
-
-impl hyper::rt::Read for Conn {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: hyper::rt::ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, buf)
-    }
-}
-
-impl hyper::rt::Write for Conn {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
     }
 }

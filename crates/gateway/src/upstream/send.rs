@@ -5,19 +5,22 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 
+use super::conn::{AnswerBody, Hold, Mark};
 use super::fault::{Fault, request_fault};
-use super::{HttpClient, Mark, RequestBody};
+use super::{HttpClient, RequestBody};
 
-/// A request that was sent; dropping it closes its connection.
+/// A request that was sent. Dropping it, or its answer before that is complete, closes its
+/// connection at once, whatever of the request is still to be written.
 #[derive(Debug)]
 pub(crate) struct Sending {
     answer: ResponseFuture,
     captured: CaptureConnection,
+    /// Once a connection stands.
     reused: Option<bool>,
+    hold: Option<Hold>,
 }
 
 /// What became of it.
@@ -26,7 +29,7 @@ pub(crate) enum Progress {
     /// A connection stands and the request goes out on it.
     Connected,
     /// The head of an answer.
-    Head(Response<Incoming>),
+    Head(Response<AnswerBody>),
     /// Nothing will come.
     Failed(Fault),
 }
@@ -34,7 +37,7 @@ pub(crate) enum Progress {
 impl Sending {
     pub(crate) fn start(client: &HttpClient, mut request: Request<RequestBody>) -> Self {
         let captured = capture_connection(&mut request);
-        Self { answer: client.request(request), captured, reused: None }
+        Self { answer: client.request(request), captured, reused: None, hold: None }
     }
 
     /// What comes next: [`Progress::Connected`] at most once, then one of the others.
@@ -42,7 +45,10 @@ impl Sending {
         let polled = Pin::new(&mut self.answer).poll(cx);
         let connected = self.reused.is_none() && self.note_connection();
         match polled {
-            Poll::Ready(Ok(answer)) => Poll::Ready(Progress::Head(answer)),
+            Poll::Ready(Ok(answer)) => {
+                let hold = self.hold.take();
+                Poll::Ready(Progress::Head(answer.map(|body| AnswerBody::new(body, hold))))
+            }
             Poll::Ready(Err(error)) => {
                 Poll::Ready(Progress::Failed(request_fault(&error, self.reused)))
             }
@@ -56,7 +62,8 @@ impl Sending {
         let Some(connected) = connection.as_ref() else { return false };
         let mut extras = http::Extensions::new();
         connected.get_extras(&mut extras);
-        self.reused = Some(extras.get::<Mark>().is_some_and(Mark::use_once_more));
+        self.hold = extras.get::<Mark>().map(Mark::take);
+        self.reused = Some(self.hold.as_ref().is_some_and(Hold::is_reused));
         true
     }
 }

@@ -7,7 +7,7 @@ use ekiden_config::{Config, FixedEnv};
 use ekiden_gateway::{CoreOptions, Gateway, Running};
 use ekiden_sim::{Seen, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 
 use super::stage::spawn;
@@ -131,4 +131,116 @@ async fn a_server_that_is_not_there_is_no_trouble_of_this_machine() {
     let sockets = open_with("ok", |_| format!("base_url = \"http://{address}/v1\"")).await;
     let text = until(&mut ask(&sockets).await, "candidate").await;
     assert!(text.contains("transport_remote"), "{text}");
+}
+
+/// A body that no socket's buffers take.
+const LARGE_BYTES: usize = 40 << 20;
+
+/// A gateway before an upstream that reads as the test says, and one that answers well.
+async fn before(listener: &TcpListener, settings: &str) -> Sockets {
+    let address = listener.local_addr().unwrap();
+    let upstream = Upstream::new("ok:second".parse().unwrap());
+    let (second, of_second) = Upstream::bind().await.unwrap();
+    spawn(upstream.clone().run(second, std::future::pending()));
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\n[providers.a]\nbase_url = \"http://{address}/v1\"\n\
+         dialect = \"openai-chat\"\n[providers.b]\nbase_url = \"http://{of_second}/v1\"\n\
+         dialect = \"openai-chat\"\n[queues.default]\ncandidates = [\"a/m1\", \"b/m1\"]\n{settings}"
+    );
+    let loaded = Config::parse(&text, "test.toml", &FixedEnv::new());
+    let loaded = loaded.unwrap_or_else(|problems| panic!("{problems}"));
+    let running = Gateway::start(loaded.config, CoreOptions::default()).await.unwrap();
+    Sockets { running, upstream }
+}
+
+async fn ask_large(sockets: &Sockets) -> TcpStream {
+    let mut stream = TcpStream::connect(sockets.running.addr()).await.unwrap();
+    let body = format!(
+        r#"{{"model":"default","stream":true,"messages":[{{"role":"user","content":"{}"}}]}}"#,
+        "x".repeat(LARGE_BYTES)
+    );
+    let head = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(body.as_bytes()).await.unwrap();
+    stream
+}
+
+/// What can still be read of a request until its connection ends.
+async fn rest(stream: &mut TcpStream) -> usize {
+    let mut piece = vec![0; 1 << 20];
+    let mut all = 0;
+    let reading = async {
+        while let Ok(read @ 1..) = stream.read(&mut piece).await {
+            all += read;
+        }
+    };
+    timeout(Duration::from_secs(10), reading).await.expect("it ends");
+    all
+}
+
+/// Waits until no call is open.
+async fn calls_over(sockets: &Sockets) {
+    let over = async {
+        loop {
+            let mut stream = TcpStream::connect(sockets.running.addr()).await.unwrap();
+            let question =
+                "GET /api/v1/state HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n";
+            stream.write_all(question.as_bytes()).await.unwrap();
+            let mut text = String::new();
+            stream.read_to_string(&mut text).await.unwrap();
+            let body = text.split_once("\r\n\r\n").unwrap().1;
+            let state: serde_json::Value = serde_json::from_str(body).unwrap();
+            if state["open"]["calls"] == 0 {
+                return;
+            }
+        }
+    };
+    timeout(Duration::from_secs(10), over).await.expect("the call ends");
+}
+
+#[tokio::test]
+async fn g03_what_is_still_going_out_stops_when_the_client_leaves() {
+    let (listener, _) = Upstream::bind().await.unwrap();
+    let sockets = before(&listener, "").await;
+    let client = ask_large(&sockets).await;
+    let (mut slow, _) = listener.accept().await.unwrap();
+    let mut begun = [0; 1024];
+    slow.read_exact(&mut begun).await.unwrap();
+    drop(client);
+    calls_over(&sockets).await;
+    let read = rest(&mut slow).await;
+    assert!(read < LARGE_BYTES, "{read} bytes of a request that nobody waits for");
+}
+
+#[tokio::test]
+async fn r11_what_is_still_going_out_stops_when_the_attempt_is_abandoned() {
+    let (listener, _) = Upstream::bind().await.unwrap();
+    let sockets = before(&listener, "headers_timeout = \"1s\"\nretries = 0\n").await;
+    let mut client = ask_large(&sockets).await;
+    let (mut slow, _) = listener.accept().await.unwrap();
+    assert!(until(&mut client, "[DONE]").await.contains("second"));
+    let read = rest(&mut slow).await;
+    assert!(read < LARGE_BYTES, "{read} bytes of a request that was abandoned");
+}
+
+#[tokio::test]
+async fn g14_a_request_that_is_answered_early_is_not_sent_to_its_end() {
+    let (listener, _) = Upstream::bind().await.unwrap();
+    let sockets = before(&listener, "").await;
+    let mut client = ask_large(&sockets).await;
+    let (mut early, _) = listener.accept().await.unwrap();
+    let answer = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"early\"},\
+                  \"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{answer}",
+        answer.len()
+    );
+    early.write_all(head.as_bytes()).await.unwrap();
+    assert!(until(&mut client, "[DONE]").await.contains("early"));
+    let read = rest(&mut early).await;
+    assert!(read < LARGE_BYTES, "{read} bytes of a request that was answered");
 }
