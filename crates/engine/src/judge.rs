@@ -5,6 +5,9 @@ use crate::class::{Class, Failure, Reach, Wait};
 use crate::policy::{OnOverflow, Policy};
 use crate::time::Now;
 
+/// A route cools for so long at least.
+const COOLED_MIN_MS: u64 = 1_000;
+
 /// Whether, and how, the same bytes go to the same candidate again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
@@ -109,7 +112,8 @@ fn rate_limited(policy: &Policy, named: Option<u64>) -> Reaction {
     };
     let verdict = match policy.cooldown_ms {
         0 => Verdict::Quarantined { until_ms: None },
-        unnamed => cooled(policy, named.unwrap_or(unnamed)),
+        // A wait of nothing names no time.
+        unnamed => cooled(policy, named.filter(|ms| *ms > 0).unwrap_or(unnamed)),
     };
     judged(retry, verdict)
 }
@@ -127,11 +131,9 @@ fn transient(policy: &Policy, named: Option<u64>, otherwise: Retry) -> Reaction 
     }
 }
 
-const fn cooled(policy: &Policy, ms: u64) -> Verdict {
-    let most = policy.cooldown_max_ms;
-    // A route that names no time at all would never be passed over.
-    let ms = if ms == 0 { 1 } else { ms };
-    Verdict::Cooled { ms: if ms < most { ms } else { most } }
+/// A named wait is a floor, and a route that cooled for milliseconds would never be passed over.
+fn cooled(policy: &Policy, ms: u64) -> Verdict {
+    Verdict::Cooled { ms: ms.max(COOLED_MIN_MS).min(policy.cooldown_max_ms.max(1)) }
 }
 
 const fn judged(retry: Retry, verdict: Verdict) -> Reaction {

@@ -399,8 +399,12 @@ impl Call {
         }
         self.outputs.push_back(Output::Effect(Effect::Cancel(attempt.id)));
         let class = match clock {
-            Clock::Connect => Class::Timeout,
-            Clock::Headers | Clock::Idle | Clock::Progress | Clock::FirstOutput => Class::Stall,
+            // Silence while connecting is silence: the same host again would cost as much again.
+            Clock::Connect
+            | Clock::Headers
+            | Clock::Idle
+            | Clock::Progress
+            | Clock::FirstOutput => Class::Stall,
             Clock::Share => return self.share_used_up(now),
         };
         let failure = Failure {

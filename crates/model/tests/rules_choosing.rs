@@ -1,8 +1,8 @@
 //! R0 to R6: whose state, and who runs next.
 
 use ekiden_engine::{
-    CallSpec, Class, Decision, LastWord, Mode, Passed, Policy, Presence, Purpose, QueueId, Reason,
-    RouteId, Switch, Wait, WaitFor, Why,
+    AttemptInput, CallSpec, Class, Decision, LastWord, Mode, Passed, Policy, Presence, Purpose,
+    QueueId, Reason, RouteId, Switch, Wait, WaitFor, Why,
 };
 use ekiden_model::Stage;
 use ekiden_model::stage::{candidate, queue, relay};
@@ -134,8 +134,10 @@ fn r04_before_a_failover_the_order_is_read_again_from_the_top() {
     let (mut stage, three) = (Stage::new(), relay(3));
     let first = stage.call(&three, 1);
     stage.fail_naming(first, Class::RateLimited, Wait::Ms(20_000));
+    stage.feed(first, AttemptInput::Sent);
     let call = stage.call(&three, 2);
     assert_eq!(stage.running(call), Some(1), "0 cools");
+    stage.feed(call, AttemptInput::Sent);
     stage.pass(20_000);
     stage.fail_out(call, Class::Auth);
     assert_eq!(stage.running(call), Some(0), "0 is free now and comes before 2");

@@ -27,6 +27,19 @@ fn r21_without_a_name_it_cools_a_minute_and_an_instant_is_a_name() {
 }
 
 #[test]
+fn r21_a_route_cools_a_second_at_least() {
+    let (mut stage, queue) = (Stage::new(), relay(2));
+    let call = stage.call(&queue, 1);
+    for _ in 0..3 {
+        assert_eq!(stage.running(call), Some(0));
+        stage.fail_naming(call, Class::RateLimited, Wait::Ms(200));
+        stage.pass(200);
+    }
+    assert_eq!(stage.running(call), Some(1));
+    assert_eq!(stage.cools(0), Some(800));
+}
+
+#[test]
 fn r21_a_named_wait_is_cut_to_an_hour() {
     let (mut stage, two) = (Stage::new(), relay(2));
     let call = stage.call(&two, 1);
@@ -143,6 +156,7 @@ fn r22_after_a_cooldown_one_call_goes_alone_and_the_others_follow_at_its_first_o
     let (mut stage, two) = (Stage::new(), relay(2));
     let call = stage.call(&two, 1);
     stage.fail_naming(call, Class::RateLimited, Wait::Ms(20_000));
+    stage.feed(call, AttemptInput::Sent);
     stage.pass(20_000);
     let lone = stage.call(&one, 2);
     assert_eq!(stage.starts(lone)[0].mode, Mode::Probe);
@@ -163,6 +177,7 @@ fn r22_when_the_lone_call_fails_the_next_goes_alone() {
     let (mut stage, two) = (Stage::new(), relay(2));
     let call = stage.call(&two, 1);
     stage.fail_naming(call, Class::RateLimited, Wait::Ms(20_000));
+    stage.feed(call, AttemptInput::Sent);
     stage.pass(20_000);
     let lone = stage.call(&two, 2);
     let waits = stage.call(&one, 4);

@@ -126,14 +126,14 @@ fn r08_r21_r23_every_class_has_its_reaction() {
 }
 
 #[test]
-fn r21_a_named_wait_is_cut_and_a_wait_of_nothing_still_cools() {
+fn r21_a_named_wait_is_cut_and_a_wait_of_nothing_names_no_time() {
     let cooled = |wait| {
         let failure = Failure { wait, ..Failure::upstream(Class::RateLimited) };
         react(&Policy::RELAY, &failure, NOW).verdict
     };
     assert_eq!(cooled(Wait::Ms(u64::MAX)), Verdict::Cooled { ms: 3_600_000 });
-    assert_eq!(cooled(Wait::Ms(0)), Verdict::Cooled { ms: 1 });
-    assert_eq!(cooled(Wait::At(3)), Verdict::Cooled { ms: 1 }, "an instant that has passed");
+    assert_eq!(cooled(Wait::Ms(0)), Verdict::Cooled { ms: 60_000 });
+    assert_eq!(cooled(Wait::At(3)), Verdict::Cooled { ms: 60_000 }, "an instant that has passed");
 }
 
 pub(super) fn page() -> String {

@@ -18,7 +18,7 @@ pub(crate) fn table(
         None => otherwise,
         Some(ms) => (ms <= policy.inline_wait_ms).then_some((ms, Why::NamedWait)),
     };
-    let cools = |ms: u64| Verdict::Cooled { ms: ms.max(1).min(policy.cooldown_max_ms) };
+    let cools = |ms: u64| Verdict::Cooled { ms: ms.max(1_000).min(policy.cooldown_max_ms.max(1)) };
     let day = Verdict::Quarantined { until_ms: None };
     let at_once = Some((0, Why::RetryPause));
     let transient = match named {
@@ -27,9 +27,11 @@ pub(crate) fn table(
     };
     match failure.class {
         Class::RateLimited if policy.cooldown_ms == 0 => (waits(at_once), day, Then::FailOver),
-        Class::RateLimited => {
-            (waits(at_once), cools(named.unwrap_or(policy.cooldown_ms)), Then::FailOver)
-        }
+        Class::RateLimited => (
+            waits(at_once),
+            cools(named.filter(|ms| *ms > 0).unwrap_or(policy.cooldown_ms)),
+            Then::FailOver,
+        ),
         Class::Overloaded | Class::ServerError => {
             (waits(Some((policy.retry_pause_ms, Why::RetryPause))), transient, Then::FailOver)
         }

@@ -203,10 +203,11 @@ impl Reference {
                 let again = again(&run, Class::Timeout, Verdict::Spared, Then::FailOver);
                 self.done_with(runner, &again)
             }
-            Clock::Connect => {
-                self.fails(now, runner, &run, &Failure::upstream(Class::Timeout), false)
-            }
-            Clock::Headers | Clock::Idle | Clock::Progress | Clock::FirstOutput => {
+            Clock::Connect
+            | Clock::Headers
+            | Clock::Idle
+            | Clock::Progress
+            | Clock::FirstOutput => {
                 self.fails(now, runner, &run, &Failure::upstream(Class::Stall), false)
             }
         }
