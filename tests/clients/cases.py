@@ -47,7 +47,8 @@ def script(text, tool, answer=ANSWER, part=PART):
         words = step.split("|")
         first = words[0].strip()
         if first == "T" and tool is None:
-            if len(words) == 1:
+            # Only where the call itself breaks does its answer stand for it.
+            if not any(word.strip().startswith("cut") for word in words):
                 continue
             first = "P"
         said = {"T": f"tool:{tool}", "A": f"ok:{answer}", "P": f"ok:{part}", "S": f"ok:{SUMMARY}"}

@@ -23,7 +23,7 @@ const INSTALLERS: [(&str, &str); 3] = [
     ("cline", "postinstall.mjs"),
 ];
 
-/// Everything, by hand: it takes a quarter of an hour.
+/// Everything, by hand: it takes twenty minutes.
 pub(crate) fn run(project: &Project, options: &[&str]) -> anyhow::Result<()> {
     let page = project.root.join("docs").join("clients.md").to_string_lossy().into_owned();
     let mut words = Vec::new();
