@@ -4,6 +4,8 @@
 //! answered before it has sent its whole body is read for a moment longer, since closing at once
 //! would throw away the answer that it has not seen yet.
 
+mod line;
+
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,6 +13,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
+
+use line::Line;
+
+pub(crate) use line::Answering;
 
 /// As long as a client may read nothing (R11).
 pub(crate) const WRITE_WAIT: Duration = Duration::from_secs(300);
@@ -24,7 +30,7 @@ const QUIET: Duration = Duration::from_millis(200);
 /// The connection.
 #[derive(Debug)]
 pub(crate) struct Bounded<S> {
-    inner: S,
+    line: Line<S>,
     /// Runs while the peer takes nothing.
     writing: Option<Pin<Box<Sleep>>>,
     /// Runs once our side is closed.
@@ -34,8 +40,13 @@ pub(crate) struct Bounded<S> {
 }
 
 impl<S> Bounded<S> {
-    pub(crate) const fn new(inner: S) -> Self {
-        Self { inner, writing: None, closing: None, quiet: None }
+    pub(crate) fn new(stream: S) -> Self {
+        Self { line: Line::new(stream), writing: None, closing: None, quiet: None }
+    }
+
+    /// The socket below.
+    pub(crate) const fn line(&self) -> &Line<S> {
+        &self.line
     }
 }
 
@@ -57,11 +68,11 @@ impl<S: Unpin> Bounded<S> {
 
 impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buf)
+        self.line.poll_read(cx, buf)
     }
 }
 
@@ -71,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let progress = Pin::new(&mut self.inner).poll_write(cx, buf);
+        let progress = self.line.with(|io| io.poll_write(cx, buf));
         self.watch(cx, progress)
     }
 
@@ -80,22 +91,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let progress = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        let progress = self.line.with(|io| io.poll_write_vectored(cx, bufs));
         self.watch(cx, progress)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
+        self.line.with(|io| io.is_write_vectored())
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let progress = Pin::new(&mut self.inner).poll_flush(cx);
+        let progress = self.line.with(|io| io.poll_flush(cx));
         self.watch(cx, progress)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.closing.is_none() {
-            ready!(Pin::new(&mut self.inner).poll_shutdown(cx))?;
+            ready!(self.line.with(|io| io.poll_shutdown(cx)))?;
         }
         let this = &mut *self;
         let wait = this.closing.get_or_insert_with(|| Box::pin(sleep(LINGER)));
@@ -105,7 +116,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
         let mut away = [0; 8 << 10];
         loop {
             let mut buf = ReadBuf::new(&mut away);
-            match Pin::new(&mut this.inner).poll_read(cx, &mut buf) {
+            match this.line.poll_read(cx, &mut buf) {
                 Poll::Ready(Ok(())) if !buf.filled().is_empty() => this.quiet = None,
                 Poll::Ready(Ok(()) | Err(_)) => return Poll::Ready(Ok(())),
                 Poll::Pending => {

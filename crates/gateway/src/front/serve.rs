@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::front::Front;
-use crate::front::io::Bounded;
+use crate::front::io::{Answering, Bounded};
 use crate::front::limits::{Bound, Share};
 use crate::tasks::Tasks;
 
@@ -111,24 +111,36 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let head_max = usize::try_from(front.head_max_bytes()).unwrap_or(usize::MAX);
+    let io = Bounded::new(stream);
+    let line = io.line().share();
+    let answering = Answering::default();
+    let watched = answering.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        let front = Arc::clone(&front);
-        async move { Ok::<_, Infallible>(front.handle(request).await) }
+        let (front, answering) = (Arc::clone(&front), watched.clone());
+        async move {
+            let answer = front.handle(request.map(|body| answering.asked(body))).await;
+            Ok::<_, Infallible>(answer.map(|body| answering.answered(body)))
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT)
         .max_headers(HEADERS_MAX)
         .max_buf_size(head_max.max(HEAD_MIN_BYTES))
-        .serve_connection(TokioIo::new(Bounded::new(stream)), service);
+        .serve_connection(TokioIo::new(io), service);
     let mut connection = pin!(connection);
-    // What a connection ends with concerns its peer alone; calls tell their own end.
+    // What a connection ends with concerns its peer alone; calls tell their own end. Dropping it is
+    // how they learn that their client has left.
     tokio::select! {
+        biased;
         _ = connection.as_mut() => return,
+        () = line.left(&answering) => return,
         () = reached(&mut stage, Stage::Draining) => connection.as_mut().graceful_shutdown(),
     }
     tokio::select! {
+        biased;
         _ = connection.as_mut() => {}
+        () = line.left(&answering) => {}
         () = reached(&mut stage, Stage::Cutting) => {}
     }
 }

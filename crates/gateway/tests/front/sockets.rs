@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use ekiden_gateway::{Gateway, Running, StartError};
+use ekiden_gateway::{CoreOptions, Gateway, Running, StartError};
 use ekiden_sim::Upstream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{CHAT, SETTINGS, config, options, streamed};
 
@@ -133,6 +133,92 @@ async fn g03_a_client_that_leaves_cancels_upstream_at_once() {
     drop(stream);
     let gone = upstream.wait_for(|log| log.in_flight == 0);
     tokio::time::timeout(Duration::from_millis(100), gone).await.expect("within 100 ms");
+    running.shutdown().await;
+}
+
+/// A streamed call on a socket of its own, with what follows its body.
+async fn call_with(running: &Running, after: &[u8]) -> TcpStream {
+    let body = streamed("default").to_string();
+    let head = format!(
+        "POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut bytes = head.into_bytes();
+    bytes.extend_from_slice(after);
+    let mut stream = TcpStream::connect(running.addr()).await.expect("it listens");
+    stream.write_all(&bytes).await.expect("sent");
+    stream
+}
+
+#[tokio::test]
+async fn g03_a_client_that_leaves_after_stray_bytes_is_seen_too() {
+    let pipelined = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    for script in ["hang", "silence:2"] {
+        for (with_body, later, resets) in [
+            (&b"\r\n"[..], &b""[..], false),
+            (b" ", b"", true),
+            (pipelined, b"", true),
+            (b"", b"\r\n", true),
+            (b"\r\n", pipelined, false),
+        ] {
+            let (running, upstream) = start(script).await;
+            let mut stream = call_with(&running, with_body).await;
+            upstream.wait_for(|log| log.in_flight == 1).await;
+            stream.write_all(later).await.expect("sent");
+            if resets {
+                stream.set_zero_linger().expect("a socket");
+            }
+            drop(stream);
+            let gone = upstream.wait_for(|log| log.in_flight == 0);
+            let gone = tokio::time::timeout(Duration::from_millis(100), gone).await;
+            gone.unwrap_or_else(|_| panic!("{script}: {with_body:?} {later:?} {resets}"));
+            running.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn g14_a_client_that_sends_on_and_on_during_its_answer_is_cut_off() {
+    let (running, upstream) = start("hang").await;
+    let mut stream = call_with(&running, b"\r\n").await;
+    upstream.wait_for(|log| log.in_flight == 1).await;
+    let flood = async { while stream.write_all(&[b' '; 4096]).await.is_ok() {} };
+    tokio::time::timeout(Duration::from_secs(10), flood).await.expect("cut off");
+    upstream.wait_for(|log| log.in_flight == 0).await;
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn g14_requests_sent_ahead_of_an_answer_are_answered_in_order() {
+    let upstream = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = upstream.local_addr().expect("bound");
+    let settings = format!(
+        "listen = \"127.0.0.1:0\"\n[providers.chat]\nbase_url = \"http://{address}/v1\"\n\
+         dialect = \"openai-chat\"\n[queues.default]\ncandidates = [\"chat/m\"]\n"
+    );
+    let started = Gateway::start(config(&settings), CoreOptions::default()).await;
+    let running = started.expect("a port");
+    let mut stream = call_with(&running, b"GET /heal").await;
+    let (mut serving, _) = upstream.accept().await.expect("the call");
+    let mut asked = [0; 64];
+    serving.read_exact(&mut asked).await.expect("a request");
+    // What comes now is read ahead: the first bytes of the next head wait before it.
+    let rest = "thz HTTP/1.1\r\nhost: localhost\r\n\r\nGET /v1/models HTTP/1.1\r\n\
+                host: localhost\r\nconnection: close\r\n\r\n";
+    stream.write_all(rest.as_bytes()).await.expect("sent");
+    let answer = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"first\"},\
+                  \"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{answer}",
+        answer.len()
+    );
+    serving.write_all(head.as_bytes()).await.expect("sent");
+    let mut text = String::new();
+    let reading = stream.read_to_string(&mut text);
+    tokio::time::timeout(Duration::from_secs(10), reading).await.expect("it ends").expect("text");
+    assert_eq!(text.matches("HTTP/1.1 200 OK").count(), 3, "{text}");
+    let place = |of: &str| text.find(of).unwrap_or_else(|| panic!("no {of}: {text}"));
+    assert!(place("first") < place("\"object\":\"list\""), "{text}");
     running.shutdown().await;
 }
 
