@@ -80,6 +80,8 @@ pub struct Core {
     seed: u64,
     next_call: AtomicU64,
     next_entry: AtomicU64,
+    /// Whoever holds it tells: what became true first is kept first, whichever thread saw it.
+    telling: Mutex<()>,
     pub(crate) counters: Counters,
 }
 
@@ -180,6 +182,7 @@ impl Core {
             seed,
             next_call: AtomicU64::new(0),
             next_entry: AtomicU64::new(told),
+            telling: Mutex::default(),
             counters: Counters::default(),
         });
         core.recall();
@@ -387,7 +390,7 @@ impl Core {
         let now = self.clock.now();
         let mut notices = Vec::new();
         let mut sums = Vec::new();
-        let (result, slept_ms) = {
+        let (result, slept_ms, telling) = {
             let mut decisions = self.decisions();
             let slept_ms = now.slept_since(std::mem::replace(&mut decisions.asked, now));
             let engine = &mut decisions.engine;
@@ -406,7 +409,9 @@ impl Core {
                     Notice::Wake(_) => notices.push(notice),
                 }
             }
-            (result, slept_ms)
+            // Taken before the engine is let go, or two threads could tell in the wrong order.
+            let telling = (!notices.is_empty()).then(|| self.telling());
+            (result, slept_ms, telling)
         };
         if slept_ms >= SLEPT_MS {
             self.note(None, What::Slept { ms: slept_ms });
@@ -414,7 +419,12 @@ impl Core {
         if !notices.is_empty() {
             self.tell(now, &notices, sums, witness);
         }
+        drop(telling);
         result
+    }
+
+    fn telling(&self) -> MutexGuard<'_, ()> {
+        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, now: Now, notices: &[Notice], sums: Vec<Summed>, witness: Option<&dyn Witness>) {
