@@ -1,6 +1,7 @@
 //! The words of the command line's help. It refuses to be complete where an example teaches more.
 
 mod arguments;
+mod changes;
 mod commands;
 
 use crate::language::Language;
@@ -23,7 +24,8 @@ struct ArgumentWords {
 
 /// What a command does, and how it is used.
 pub(crate) fn command(language: Language, path: &str) -> Option<(&'static str, &'static str)> {
-    let words = commands::COMMANDS.iter().find(|words| words.path == path)?;
+    let mut all = commands::COMMANDS.iter().chain(changes::CHANGES);
+    let words = all.find(|words| words.path == path)?;
     Some(match language {
         Language::English => words.english,
         Language::Chinese => words.chinese,
