@@ -88,6 +88,6 @@ async fn r11_a_connection_that_never_stands_is_left_after_the_connect_clock() {
         let got = stage.ask().await;
         got.is_whole("second");
         assert_eq!(got.took.as_secs(), 3);
-        assert_eq!(stage.ledger()[0].class, Some(Class::Timeout));
+        assert_eq!(stage.ledger()[0].class, Some(Class::Stall));
     }
 }

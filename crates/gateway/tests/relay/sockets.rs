@@ -213,7 +213,7 @@ async fn g03_what_is_still_going_out_stops_when_the_client_leaves() {
     drop(client);
     calls_over(&sockets).await;
     let read = rest(&mut slow).await;
-    assert!(read < LARGE_BYTES, "{read} bytes of a request that nobody waits for");
+    assert!(read < LARGE_BYTES / 2, "{read} bytes of a request that nobody waits for");
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn r11_what_is_still_going_out_stops_when_the_attempt_is_abandoned() {
     let (mut slow, _) = listener.accept().await.unwrap();
     assert!(until(&mut client, "[DONE]").await.contains("second"));
     let read = rest(&mut slow).await;
-    assert!(read < LARGE_BYTES, "{read} bytes of a request that was abandoned");
+    assert!(read < LARGE_BYTES / 2, "{read} bytes of a request that was abandoned");
 }
 
 #[tokio::test]
@@ -242,5 +242,5 @@ async fn g14_a_request_that_is_answered_early_is_not_sent_to_its_end() {
     early.write_all(head.as_bytes()).await.unwrap();
     assert!(until(&mut client, "[DONE]").await.contains("early"));
     let read = rest(&mut early).await;
-    assert!(read < LARGE_BYTES, "{read} bytes of a request that was answered");
+    assert!(read < LARGE_BYTES / 2, "{read} bytes of a request that was answered");
 }
