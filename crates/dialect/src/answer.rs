@@ -18,6 +18,9 @@ pub struct Answer {
     pub reasoning: bool,
     /// The reason it gave for ending. With several choices the gravest of theirs.
     pub finish: Option<Finish>,
+    /// As things stand, a tool call in it is not whole: its arguments stop in the middle, or it was
+    /// begun and never ended (R13). True of every call while it is being written.
+    pub torn: bool,
     /// Tokens, as far as the upstream told them.
     pub usage: Usage,
     /// Signatures of Anthropic's thinking blocks and the data of redacted ones: what only their
@@ -47,6 +50,9 @@ pub enum End {
     Whole,
     /// Cut by its token limit: not a failure (R14).
     Truncated,
+    /// It says that it is over, and not by its token limit, while a tool call in it is not whole: to
+    /// pass that end on would have the client run what was never said (R13).
+    Torn,
     /// A filter ended it. Whether anything was shown before is in [`Answer::output`].
     Filtered,
     /// Ended in order, and showed nothing (R13).
@@ -103,6 +109,7 @@ impl Answer {
         match self.finish {
             Some(Finish::Truncated) => End::Truncated,
             Some(Finish::Filtered) => End::Filtered,
+            Some(Finish::Stop | Finish::Other | Finish::ToolCalls) | None if self.torn => End::Torn,
             Some(Finish::Stop | Finish::Other | Finish::ToolCalls) | None if self.output => {
                 End::Whole
             }
@@ -202,10 +209,12 @@ pub(crate) struct Balance {
     depth: i32,
     in_text: bool,
     escaped: bool,
+    begun: bool,
 }
 
 impl Balance {
     pub(crate) fn feed(&mut self, piece: &str) {
+        self.begun |= !piece.is_empty();
         for byte in piece.bytes() {
             if self.escaped {
                 self.escaped = false;
@@ -226,8 +235,14 @@ impl Balance {
         }
     }
 
+    /// Its end, or its beginning, is missing. What was never begun is not: a call without
+    /// arguments.
     pub(crate) const fn is_open(self) -> bool {
-        self.in_text || self.depth > 0
+        self.in_text || self.depth != 0
+    }
+
+    pub(crate) const fn is_begun(self) -> bool {
+        self.begun
     }
 }
 

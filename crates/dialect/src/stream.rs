@@ -85,7 +85,13 @@ impl Reader {
         if text.trim_ascii().is_empty() {
             return Beat::Wire;
         }
-        match self.hear(text, event.name()) {
+        let heard = self.hear(text, event.name());
+        self.answer.torn = match &self.state {
+            State::Chat(chat) => chat.is_torn(),
+            State::Responses(responses) => responses.is_torn(),
+            State::Anthropic(anthropic) => anthropic.is_torn(),
+        };
+        match heard {
             Ok(Heard::Wire) => Beat::Wire,
             Ok(Heard::Reasoning) => {
                 self.answer.reasoning = true;
@@ -149,6 +155,17 @@ impl Reader {
             State::Responses(responses) => responses.tool_open(),
             State::Anthropic(anthropic) => anthropic.tool_open(),
         }
+    }
+
+    /// A choice has ended, and not by its token limit, while a tool call in it is not whole: what
+    /// says so must not be passed on, whether or not the other choices have ended (R13).
+    #[must_use]
+    pub fn ended_torn(&self) -> bool {
+        let one_of_several = match &self.state {
+            State::Chat(chat) => chat.ended_torn(),
+            State::Responses(_) | State::Anthropic(_) => false,
+        };
+        one_of_several || self.end() == End::Torn
     }
 
     /// Nothing more is due: the terminal event has come, or every choice has given its reason for

@@ -27,7 +27,12 @@ pub fn read(dialect: Dialect, body: &[u8]) -> Whole {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut answer = Answer::default();
     let heard = match dialect {
-        Dialect::OpenAiChat => Chat::new(1).object(&mut answer, text),
+        Dialect::OpenAiChat => {
+            let mut chat = Chat::new(1);
+            let heard = chat.object(&mut answer, text);
+            answer.torn = chat.has_torn_arguments();
+            heard
+        }
         Dialect::OpenAiResponses => Responses::whole(&mut answer, text),
         Dialect::AnthropicMessages => Anthropic::whole(&mut answer, text),
     };

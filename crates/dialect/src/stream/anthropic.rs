@@ -8,12 +8,16 @@ use crate::answer::{
 use crate::json::{JsonError, Kind, Scanner, Text};
 use crate::stream::Heard;
 
-/// The block that is being written.
+/// Highest index of a block that is told apart; what is beyond shares it, so that no upstream can
+/// make us keep more.
+const INDEX_MAX: u64 = 127;
+
+/// The blocks that are being written.
 #[derive(Debug, Default)]
 pub(crate) struct Anthropic {
-    tool_open: bool,
-    arguments: Balance,
-    /// A tool call ended before its arguments did.
+    /// Tool calls that have begun and not ended, by the index of their block, with their arguments.
+    calls: Vec<(u64, Balance)>,
+    /// A tool call ended before its arguments did, or another block took its place.
     torn: bool,
     /// The signature of the block, which may come in pieces.
     signature: String,
@@ -23,10 +27,14 @@ pub(crate) struct Anthropic {
 #[derive(Default)]
 struct Seen<'a> {
     kind: Option<Cow<'a, str>>,
+    /// The block that it is about; 0 where that is not said.
+    index: u64,
     error: bool,
     shown: Shown,
     tool: bool,
     arguments: Option<Text<'a>>,
+    /// A call in it has arguments, given as a string, that stop in the middle.
+    torn: bool,
     /// Signatures of whole blocks, or a piece of one.
     signatures: Vec<Text<'a>>,
     stop: Option<Cow<'a, str>>,
@@ -34,7 +42,11 @@ struct Seen<'a> {
 
 impl Anthropic {
     pub(crate) const fn tool_open(&self) -> bool {
-        self.tool_open
+        !self.calls.is_empty()
+    }
+
+    pub(crate) const fn is_torn(&self) -> bool {
+        self.torn || !self.calls.is_empty()
     }
 
     pub(crate) fn event(
@@ -53,28 +65,28 @@ impl Anthropic {
             return Ok(Heard::Error);
         }
         if let Some(reason) = &seen.stop {
-            let finish = finish_of(reason);
-            let torn = self.torn || self.arguments.is_open();
-            answer.note_finish(if torn { Finish::Truncated } else { finish });
+            answer.note_finish(finish_of(reason));
         }
         match kind {
             "content_block_start" => {
-                self.tool_open = seen.tool;
-                self.arguments = Balance::default();
+                self.torn |= seen.torn || self.take_call(seen.index).is_some();
+                if seen.tool {
+                    self.calls.push((seen.index, Balance::default()));
+                }
                 self.sign(&seen);
                 Ok(seen.shown.into())
             }
             "content_block_delta" => {
-                if let Some(piece) = seen.arguments {
-                    self.arguments.feed(&piece.decode());
+                let call = self.calls.iter_mut().find(|(index, _)| *index == seen.index);
+                if let (Some(piece), Some((_, balance))) = (seen.arguments, call) {
+                    balance.feed(&piece.decode());
                 }
                 self.sign(&seen);
                 Ok(seen.shown.into())
             }
             "message_start" => Ok(seen.shown.into()),
             "content_block_stop" => {
-                self.tool_open = false;
-                self.torn |= self.arguments.is_open();
+                self.torn |= self.take_call(seen.index).is_some_and(Balance::is_open);
                 if !self.signature.is_empty() {
                     answer.signatures.push(std::mem::take(&mut self.signature));
                 }
@@ -83,6 +95,11 @@ impl Anthropic {
             "message_stop" => Ok(Heard::Terminal),
             _ => Ok(Heard::Wire),
         }
+    }
+
+    fn take_call(&mut self, index: u64) -> Option<Balance> {
+        let at = self.calls.iter().position(|(known, _)| *known == index)?;
+        Some(self.calls.swap_remove(at).1)
     }
 
     fn sign(&mut self, seen: &Seen<'_>) {
@@ -102,6 +119,7 @@ impl Anthropic {
         }
         answer.output |= seen.shown.output;
         answer.reasoning |= seen.shown.reasoning;
+        answer.torn = seen.torn;
         answer.signatures = seen.signatures.iter().map(|text| text.decode().into_owned()).collect();
         Ok(seen.shown.into())
     }
@@ -120,6 +138,10 @@ impl<'a> Seen<'a> {
             "message" => inner.object_or_skip(|message, key| seen.message(answer, message, key)),
             "delta" => inner.object_or_skip(|delta, key| seen.delta(delta, key)),
             "content_block" => seen.block(inner),
+            "index" => {
+                seen.index = inner.integer_or_skip()?.unwrap_or(0).min(INDEX_MAX);
+                Ok(())
+            }
             "error" => {
                 seen.error |= tells_error(inner)?;
                 Ok(())
@@ -178,12 +200,18 @@ impl<'a> Seen<'a> {
     }
 
     fn block(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
-        let (mut kind, mut filled, mut signature) = (None, false, None);
+        let (mut kind, mut filled, mut signature, mut torn) = (None, false, None, false);
         value.object_or_skip(|inner, key| {
             match &*key.decode() {
                 "type" => kind = inner.text_or_skip()?.map(Text::decode),
                 "signature" | "data" => signature = inner.text_or_skip()?,
                 "text" | "thinking" => filled |= filled_text(inner)?,
+                // An object by the standard; a string holds what a translator could not read.
+                "input" => {
+                    let mut balance = Balance::default();
+                    balance.feed(&inner.text_or_skip()?.unwrap_or(Text::EMPTY).decode());
+                    torn = balance.is_open();
+                }
                 _ => inner.pass()?,
             }
             Ok(())
@@ -198,7 +226,9 @@ impl<'a> Seen<'a> {
             Some("redacted_thinking") => self.shown.reasoning = true,
             Some(other) => {
                 // Tool calls, the vendor's own included, and their results: shown or run.
-                self.tool |= other.ends_with("tool_use");
+                let tool = other.ends_with("tool_use");
+                self.tool |= tool;
+                self.torn |= tool && torn;
                 self.shown.output = true;
             }
         }

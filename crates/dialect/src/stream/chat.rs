@@ -29,12 +29,22 @@ pub(crate) struct Chat {
 struct Choice {
     index: u64,
     tool: bool,
-    finished: bool,
+    /// The reason that it gave for ending.
+    finished: Option<Finish>,
     /// The arguments of each tool call, by its index.
     calls: Vec<(u64, Balance)>,
 }
 
 impl Choice {
+    /// Without a reason for ending, a call that was named and given no arguments at all was cut
+    /// before them.
+    fn is_torn(&self) -> bool {
+        self.calls.iter().any(|(_, call)| call.is_open())
+            || (self.finished.is_none()
+                && self.tool
+                && (self.calls.is_empty() || self.calls.iter().any(|(_, call)| !call.is_begun())))
+    }
+
     fn feed(&mut self, index: u64, arguments: &str) {
         match self.calls.iter_mut().find(|(known, _)| *known == index) {
             Some((_, balance)) => balance.feed(arguments),
@@ -62,12 +72,29 @@ impl Chat {
     }
 
     pub(crate) fn tool_open(&self) -> bool {
-        self.choices.iter().any(|choice| choice.tool && !choice.finished)
+        self.choices.iter().any(|choice| choice.tool && choice.finished.is_none())
     }
 
     pub(crate) fn is_finished(&self) -> bool {
         self.choices.len() >= self.expected as usize
-            && self.choices.iter().all(|choice| choice.finished)
+            && self.choices.iter().all(|choice| choice.finished.is_some())
+    }
+
+    pub(crate) fn is_torn(&self) -> bool {
+        self.choices.iter().any(Choice::is_torn)
+    }
+
+    /// In a whole answer every call is all that there is of it, with or without arguments.
+    pub(crate) fn has_torn_arguments(&self) -> bool {
+        let mut calls = self.choices.iter().flat_map(|choice| &choice.calls);
+        calls.any(|(_, call)| call.is_open())
+    }
+
+    pub(crate) fn ended_torn(&self) -> bool {
+        self.choices.iter().any(|choice| match choice.finished {
+            Some(Finish::Stop | Finish::Other | Finish::ToolCalls) => choice.is_torn(),
+            Some(Finish::Truncated | Finish::Filtered) | None => false,
+        })
     }
 
     #[cfg(test)]
@@ -129,7 +156,7 @@ impl Chat {
                 self.choices.push(Choice {
                     index: part.index,
                     tool: false,
-                    finished: false,
+                    finished: None,
                     calls: Vec::new(),
                 });
                 self.choices.len() - 1
@@ -141,12 +168,12 @@ impl Chat {
         }
         // Some send an empty string, or the word, where they mean null.
         let reason = part.finish.as_deref().filter(|reason| !matches!(*reason, "" | "null"))?;
-        choice.finished = true;
+        let finish = finish_of(reason);
+        choice.finished = choice.finished.max(Some(finish));
         if BROKEN.contains(&reason) {
             return Some(reason.to_owned());
         }
-        let torn = choice.calls.iter().any(|(_, balance)| balance.is_open());
-        answer.note_finish(if torn { Finish::Truncated } else { finish_of(reason) });
+        answer.note_finish(finish);
         None
     }
 }

@@ -36,6 +36,10 @@ impl Responses {
         self.calls_open > 0
     }
 
+    pub(crate) const fn is_torn(&self) -> bool {
+        self.torn || self.calls_open > 0
+    }
+
     pub(crate) fn event(&mut self, answer: &mut Answer, text: &str) -> Result<Heard, Malformed> {
         if text.trim_ascii() == "[DONE]" {
             return Ok(Heard::Wire);
@@ -48,7 +52,8 @@ impl Responses {
             "response.completed" | "response.incomplete" => {
                 answer.output |= seen.items.output;
                 answer.reasoning |= seen.items.reasoning;
-                answer.note_finish(seen.finish(self.called, self.torn));
+                answer.note_finish(seen.finish(self.called));
+                self.torn |= seen.torn;
                 return Ok(Heard::Terminal);
             }
             "response.output_item.added" if seen.call => {
@@ -80,8 +85,9 @@ impl Responses {
         answer.output |= seen.items.output;
         answer.reasoning |= seen.items.reasoning;
         if seen.status.is_some() {
-            answer.note_finish(seen.finish(false, false));
+            answer.note_finish(seen.finish(false));
         }
+        answer.torn = seen.torn;
         Ok(seen.items.into())
     }
 }
@@ -173,13 +179,13 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    fn finish(&self, called: bool, torn: bool) -> Finish {
+    fn finish(&self, called: bool) -> Finish {
         let incomplete = self.status.as_deref() == Some("incomplete")
             || self.kind.as_deref() == Some("response.incomplete");
         match self.incomplete.as_deref() {
             Some("content_filter") => Finish::Filtered,
             Some("max_output_tokens" | "max_tokens") => Finish::Truncated,
-            Some(_) | None if incomplete || torn || self.torn => Finish::Truncated,
+            Some(_) | None if incomplete => Finish::Truncated,
             Some(_) | None if self.call || called => Finish::ToolCalls,
             Some(_) | None => Finish::Stop,
         }

@@ -263,7 +263,7 @@ fn r13_k2_a_tool_call_is_open_until_it_has_ended() {
 }
 
 #[test]
-fn k2_a_tool_call_whose_arguments_stop_in_the_middle_is_cut_whatever_is_said() {
+fn k2_r13_a_tool_call_whose_arguments_stop_in_the_middle_is_torn_whatever_is_said() {
     let call = |index: u32, arguments: &str| {
         let arguments = serde_json::Value::from(arguments);
         let calls =
@@ -274,26 +274,41 @@ fn k2_a_tool_call_whose_arguments_stop_in_the_middle_is_cut_whatever_is_said() {
     for (pieces, end) in [
         (vec![(0, "{\"a\":"), (0, "\"}\\\"\"}")], End::Whole),
         (vec![(0, "{\"a\":"), (1, "{}"), (0, "1}")], End::Whole),
-        (vec![(0, "{\"a\":\"}")], End::Truncated),
-        (vec![(0, "{}"), (1, "{\"a\":[")], End::Truncated),
+        (vec![(0, "{\"a\":\"}")], End::Torn),
+        (vec![(0, "{}"), (1, "{\"a\":[")], End::Torn),
+        (vec![(0, "\"a\":1}")], End::Torn),
         (vec![(0, "")], End::Whole),
     ] {
-        let mut reader = Reader::new(OpenAiChat);
-        for (index, piece) in &pieces {
-            beats(&mut reader, &[&call(*index, piece)]);
-        }
-        beats(&mut reader, &[&finish, DONE]);
-        assert_eq!(reader.end(), end, "{pieces:?}");
+        let read = |last: &[&str]| {
+            let mut reader = Reader::new(OpenAiChat);
+            for (index, piece) in &pieces {
+                beats(&mut reader, &[&call(*index, piece)]);
+            }
+            beats(&mut reader, last);
+            reader
+        };
+        assert_eq!(read(&[&finish, DONE]).end(), end, "{pieces:?}");
+        assert_eq!(read(&[&finish]).ended_torn(), end == End::Torn, "{pieces:?}");
+        let silent = if pieces == [(0, "")] { End::Torn } else { end };
+        assert_eq!(read(&[DONE]).end(), silent, "no reason for ending: {pieces:?}");
+        let cut = read(&[&choice("{}", "\"length\""), DONE]);
+        assert_eq!((cut.end(), cut.ended_torn()), (End::Truncated, false), "{pieces:?}");
     }
 
     let begin = r#"{"type":"content_block_start","content_block":{"type":"tool_use","name":"n"}}"#;
     let piece = r#"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"a\":\"b"}}"#;
     let rest = r#"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"\"}"}}"#;
     let stop = r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#;
+    let limit = r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}"#;
     for (datas, end) in [
         (vec![START, begin, piece, rest, BLOCK_STOP, stop, MESSAGE_STOP], End::Whole),
-        (vec![START, begin, piece, BLOCK_STOP, stop, MESSAGE_STOP], End::Truncated),
-        (vec![START, begin, piece, BLOCK_STOP, begin, BLOCK_STOP, stop], End::Truncated),
+        (vec![START, begin, piece, BLOCK_STOP, stop, MESSAGE_STOP], End::Torn),
+        (vec![START, begin, piece, BLOCK_STOP, begin, BLOCK_STOP, stop], End::Torn),
+        (vec![START, begin, piece, rest, stop, MESSAGE_STOP], End::Torn),
+        (vec![START, begin, piece, rest, MESSAGE_STOP], End::Torn),
+        (vec![START, begin, piece, BLOCK_STOP, MESSAGE_STOP], End::Torn),
+        (vec![START, begin, piece, BLOCK_STOP, limit, MESSAGE_STOP], End::Truncated),
+        (vec![START, begin, piece, limit, MESSAGE_STOP], End::Truncated),
     ] {
         let mut reader = Reader::new(AnthropicMessages);
         beats(&mut reader, &datas);
@@ -306,7 +321,7 @@ fn k2_a_tool_call_whose_arguments_stop_in_the_middle_is_cut_whatever_is_said() {
         &mut reader,
         &[item, r#"{"type":"response.completed","response":{"status":"completed"}}"#],
     );
-    assert_eq!(reader.end(), End::Truncated);
+    assert_eq!(reader.end(), End::Torn);
 }
 
 #[test]

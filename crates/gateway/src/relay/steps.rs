@@ -89,6 +89,7 @@ impl Driver {
                 engine::Beat::Reasoning
             }
             Beat::Output => engine::Beat::Output,
+            Beat::Terminal if self.ended_torn() => return self.torn(id),
             Beat::Terminal => {
                 self.client.terminal(event);
                 return self.ended(id, Terminal::Seen);
@@ -100,6 +101,10 @@ impl Driver {
             && let Some(note) = self.notes.note(id)
         {
             note.content_bytes += u64::from(bytes);
+        }
+        if self.ended_torn() {
+            // Not even the event that says so goes out: clients run tools once they read it.
+            return self.torn(id);
         }
         self.client.event(event);
         self.feed_at(now, Input::Attempt(id, AttemptInput::Chunk { bytes, beat }));
@@ -121,10 +126,23 @@ impl Driver {
         }
     }
 
+    fn ended_torn(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.reader().ended_torn())
+    }
+
+    /// An end inside a tool call is none, whatever the upstream calls it (R13).
+    fn torn(&mut self, id: AttemptId) {
+        let message = "the answer ended inside a tool call".to_owned();
+        self.fail(id, &ours(Class::ServerError, message));
+    }
+
     fn ended(&mut self, id: AttemptId, terminal: Terminal) {
         let Some(running) = &mut self.running else { return };
         let answer = running.reader().answer().clone();
         let said = terminal == Terminal::Seen || running.reader().is_complete();
+        if running.reader().ended_torn() {
+            return self.torn(id);
+        }
         running.end();
         self.patience_ms = None;
         self.note_answer(id, &answer);
@@ -142,6 +160,10 @@ impl Driver {
         self.note_answer(id, &answer);
         if let Some(note) = self.notes.note(id) {
             note.content_bytes = body.len() as u64;
+        }
+        if answer.end() == stream::End::Torn {
+            self.sent(id);
+            return self.torn(id);
         }
         if self.inbound.dialect == Dialect::AnthropicMessages {
             self.signatures.whole(&body);

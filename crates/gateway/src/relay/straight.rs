@@ -120,6 +120,7 @@ fn ended(status: u16, end: End) -> Told {
     let class = match end {
         End::Whole | End::Truncated => None,
         End::Filtered => Some(Class::ContentFilter),
+        End::Torn => Some(Class::ServerError),
         End::Empty | End::Cut => Some(Class::EmptyResponse),
     };
     Told { class, status: Some(status), code: None, message: None, took_ms: 0 }

@@ -19,4 +19,5 @@ mod many;
 mod sockets;
 mod stage;
 mod telling;
+mod torn;
 mod waiting;

@@ -15,6 +15,7 @@ use ekiden_store::{AttemptRow, Entry, Store};
 use http::{HeaderMap, Request, Response};
 use http_body_util::Full;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 /// 2026-11-29 12:00:00 UTC.
@@ -73,6 +74,24 @@ pub(crate) enum Trouble {
     Fails(io::ErrorKind),
     /// Nothing ever comes from the other side, not even the answer to a handshake.
     Stuck,
+    /// Whatever is asked, these bytes are the answer; then nothing more comes.
+    Says(&'static str),
+}
+
+impl Trouble {
+    /// An answer of this status line and body.
+    pub(crate) fn json(body: &str, kind: &str) -> Self {
+        Self::answer("200 OK", kind, body)
+    }
+
+    pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Self {
+        let len = body.len();
+        let text = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: {headers}\r\nconnection: close\r\n\
+             content-length: {len}\r\n\r\n{body}"
+        );
+        Self::Says(text.leak())
+    }
 }
 
 /// What is changed of the usual settings.
@@ -86,16 +105,20 @@ pub(crate) struct Setting {
     pub(crate) scheme_of_a: &'static str,
 }
 
+impl Setting {
+    pub(crate) const USUAL: Self = Self {
+        candidates: r#""a/m1", "b/m2""#,
+        queue: "",
+        top: "",
+        providers: "",
+        more: "",
+        scheme_of_a: "http",
+    };
+}
+
 impl Default for Setting {
     fn default() -> Self {
-        Self {
-            candidates: r#""a/m1", "b/m2""#,
-            queue: "",
-            top: "",
-            providers: "",
-            more: "",
-            scheme_of_a: "http",
-        }
+        Self::USUAL
     }
 }
 
@@ -246,6 +269,11 @@ fn dial(hosts: HashMap<&'static str, Upstream>, troubles: Troubles) -> ekiden_ga
                 std::mem::forget(far);
                 return Some(Ok(near));
             }
+            Some(Trouble::Says(text)) => {
+                let (near, far) = tokio::io::duplex(64 * 1024);
+                spawn(say(far, text));
+                return Some(Ok(near));
+            }
             None => {}
         }
         let Some(upstream) = hosts.get(host) else {
@@ -255,6 +283,18 @@ fn dial(hosts: HashMap<&'static str, Upstream>, troubles: Troubles) -> ekiden_ga
         spawn(serve);
         Some(Ok(near))
     })
+}
+
+async fn say(mut far: tokio::io::DuplexStream, text: &'static str) {
+    let mut asked = Vec::new();
+    while !asked.windows(4).any(|end| end == b"\r\n\r\n") {
+        if far.read_buf(&mut asked).await.unwrap_or(0) == 0 {
+            return;
+        }
+    }
+    // Who asked may leave at any time.
+    let _ = far.write_all(text.as_bytes()).await;
+    let _ = far.read_to_end(&mut asked).await;
 }
 
 pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) {
