@@ -3,6 +3,7 @@
 //!
 //! It refuses to decide anything: numbers are copied, names become numbers, nothing is chosen.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
@@ -276,6 +277,21 @@ impl ProviderRuntime {
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let headers = self.settings.headers.iter().map(|(_, value)| value);
         self.settings.key.iter().chain(headers).map(ExposeSecret::expose_secret)
+    }
+
+    /// Those of [`Self::secrets`] that are told from ordinary words, as they may stand in an error:
+    /// as they are, and as JSON writes them. The key itself may be short; of headers only what is
+    /// long enough to be a key.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let key = self.settings.key.as_ref().map(ExposeSecret::expose_secret);
+        self.secrets()
+            .filter(move |secret| secret.len() >= if key == Some(*secret) { 4 } else { 8 })
+            .flat_map(|secret| {
+                let written = serde_json::Value::from(secret).to_string();
+                let written = written.trim_matches('"').to_owned();
+                let other = (written != secret).then_some(Cow::Owned(written));
+                std::iter::once(Cow::Borrowed(secret)).chain(other)
+            })
     }
 
     fn new(settings: &Provider, upstream: &Upstream, instance: &str) -> Self {

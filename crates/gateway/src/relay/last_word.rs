@@ -3,6 +3,8 @@
 //! It refuses to show a candidate's own refusal of our key, or a name that is not the user's: of
 //! each candidate the route, the class and the time stand in the message, nothing of its text.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use ekiden_classify::Sizes;
 use ekiden_dialect::Dialect;
@@ -12,6 +14,7 @@ use ekiden_dialect::write::{
 use ekiden_engine::trace::Record;
 use ekiden_engine::{AttemptId, Class, LastWord, Reason, Trace};
 use ekiden_store::Told;
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::relay::notes::{Heard, Note, Notes};
@@ -38,7 +41,7 @@ pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trac
     match word {
         LastWord::AsItCame(attempt) => {
             match notes.get(attempt).and_then(|note| note.error.as_ref()) {
-                Some(heard) => as_it_came(dialect, heard),
+                Some(heard) => as_it_came(dialect, heard, notes),
                 None => without_an_answer(dialect, notes, attempt, &list()),
             }
         }
@@ -116,23 +119,59 @@ fn ours(reply: &Reply, event: Bytes, told: Told) -> Last {
     Last { status: reply.status, headers, body: reply.body.clone(), event, told }
 }
 
-fn as_it_came(dialect: Dialect, heard: &Heard) -> Last {
+fn as_it_came(dialect: Dialect, heard: &Heard, notes: &Notes) -> Last {
+    let ours = notes.queue.candidates.iter().flat_map(|one| one.provider.keys());
+    let (body, masked_headers) = without_keys(heard, &ours.collect::<Vec<_>>());
     // An error inside a 200 has no status of its own.
     let status = if heard.status < 400 { 400 } else { heard.status };
     let name: &[u8] = match dialect {
         Dialect::OpenAiChat => b"",
         Dialect::AnthropicMessages | Dialect::OpenAiResponses => b"event: error\n",
     };
-    let mut event = Vec::with_capacity(heard.body.len() + 32);
+    let mut event = Vec::with_capacity(body.len() + 32);
     event.extend_from_slice(name);
     event.extend_from_slice(b"data: ");
     // Line feeds outside strings are blanks to JSON, and inside strings there are none.
-    event.extend(
-        heard.body.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }),
-    );
+    event.extend(body.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
     event.extend_from_slice(b"\n\n");
-    let headers = error_headers(&heard.headers);
-    Last { status, headers, body: heard.body.clone(), event: event.into(), told: Told::AsItCame }
+    let headers = error_headers(&masked_headers);
+    Last { status, headers, body, event: event.into(), told: Told::AsItCame }
+}
+
+/// G7: an upstream may repeat the key that it was asked with, and the client is not to learn it. An
+/// error that does not stays as it came, byte for byte.
+fn without_keys(heard: &Heard, keys: &[Cow<'_, str>]) -> (Bytes, HeaderMap) {
+    let mut body = heard.body.clone();
+    let mut headers = heard.headers.clone();
+    for key in keys {
+        if let Some(masked) = without(&body, key.as_bytes()) {
+            body = masked.into();
+        }
+        for (name, value) in &mut headers {
+            if name != CONTENT_TYPE
+                && let Some(masked) = without(value.as_bytes(), key.as_bytes())
+                && let Ok(masked) = HeaderValue::from_bytes(&masked)
+            {
+                *value = masked;
+            }
+        }
+    }
+    (body, headers)
+}
+
+/// The text with a mask in place of the key; `None`: it is not in it.
+fn without(text: &[u8], key: &[u8]) -> Option<Vec<u8>> {
+    let mut found = memchr::memmem::find_iter(text, key).peekable();
+    found.peek()?;
+    let mut out = Vec::with_capacity(text.len());
+    let mut from = 0;
+    for at in found {
+        out.extend_from_slice(&text[from..at]);
+        out.extend_from_slice(b"***");
+        from = at + key.len();
+    }
+    out.extend_from_slice(&text[from..]);
+    Some(out)
 }
 
 /// What the error names; else our estimate and the window that is known, as long as the two say

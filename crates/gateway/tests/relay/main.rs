@@ -14,6 +14,7 @@ mod bodies;
 mod choosing;
 mod committing;
 mod connections;
+mod echoes;
 mod faults;
 mod many;
 mod sockets;
