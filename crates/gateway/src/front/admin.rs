@@ -28,6 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use ekiden_dialect::Dialect;
+use ekiden_store::Store;
 
 use crate::body::Body;
 use crate::front::Front;
@@ -242,19 +243,19 @@ impl Front {
         if op == Op::Ledger {
             let (filter, most) = ledger::filter(&query);
             let by = filter.by;
-            let sums = self.stored(move |store| store.sums(&filter, most)).await;
+            let sums = self.stored(move |store| written(store).sums(&filter, most)).await;
             return done(&ledger::summed(by, &sums, most));
         }
         if op == Op::Attempts {
             let most = query.count("limit");
             let rows = match query.text("call") {
-                Some(call) => self.stored(move |store| store.attempts_of(&call)).await,
-                None => self.stored(move |store| store.attempts(most)).await,
+                Some(call) => self.stored(move |store| written(store).attempts_of(&call)).await,
+                None => self.stored(move |store| written(store).attempts(most)).await,
             };
             return done(&ledger::attempts(rows.get(..most).unwrap_or(&rows)));
         }
         let (filter, most) = journal::filter(&query);
-        let entries = self.stored(move |store| store.journal_page(&filter, most)).await;
+        let entries = self.stored(move |store| written(store).journal_page(&filter, most)).await;
         done(&journal::shown(&entries, most))
     }
 
@@ -308,6 +309,13 @@ fn parsed<T: DeserializeOwned>(
         let message = format!("{error}; write {forms}");
         Box::new(failure(StatusCode::BAD_REQUEST, code, &message))
     })
+}
+
+/// The store once all that was written before can be read in it: whoever asks after a call finds
+/// what became of it. What a full disk does not take is missing all the same.
+fn written(store: &dyn Store) -> &dyn Store {
+    let _ = store.flush();
+    store
 }
 
 fn done(value: &impl Serialize) -> Response<Body> {

@@ -42,6 +42,27 @@ async fn r17_a_restart_keeps_quarantines_verified_marks_and_tallies() {
 }
 
 #[tokio::test]
+async fn r33_what_is_asked_right_after_a_call_is_complete() {
+    let desk = Desk::new("400 | trouble:auth", "ok");
+    let kept = desk.with_state();
+    for session in ["s", "t", "u"] {
+        assert_eq!(ask(&kept.0, session).await, (200, "b/y".to_owned()));
+        // No flush between: the store writes in batches, and the question waits for its own.
+        let calls = get(&kept.0, "/api/v1/calls").await;
+        let call = calls["past"][0]["call"].as_str().unwrap().to_owned();
+        let journal = get(&kept.0, &format!("/api/v1/journal?call={call}")).await;
+        let whats: Vec<_> = journal["entries"].as_array().unwrap().iter().collect();
+        for what in ["quarantined", "failed_over"] {
+            assert!(whats.iter().any(|entry| entry["what"] == what), "{what}: {journal}");
+        }
+        let rows = get(&kept.0, &format!("/api/v1/ledger/attempts?call={call}")).await;
+        let rows = rows["attempts"].as_array().unwrap();
+        assert!(rows.len() > 1, "{rows:?}");
+    }
+    end(kept);
+}
+
+#[tokio::test]
 async fn g13_a_folder_has_one_owner_and_the_second_learns_where_it_listens() {
     let desk = Desk::new("ok", "ok");
     let first = desk.with_state();
