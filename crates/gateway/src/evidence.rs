@@ -7,12 +7,19 @@ use ekiden_classify::{
     Civil, Context, Evidence as Seen, NamedWait, Peer, Sizes, TransportKind, Verdict, Zone,
     classify,
 };
-use ekiden_engine::class::{Class, Failure, Wait};
+use ekiden_engine::class::{Class, Failure, Origin, Reach, Scope, Wait};
 use http::HeaderMap;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::upstream::{At, Fault};
+
+/// What a client is told whose call comes back to this gateway (R6). Gateways before it know it by
+/// its first words, which must stay.
+pub(crate) const LOOP: &str = "This call has already been here: a provider of this gateway leads \
+    back to it. A queue cannot contain a queue; point the provider at the real upstream.";
+const LOOP_WORDS: &str = "This call has already been here";
+const LOOP_STATUS: u16 = 508;
 
 /// A failure as it was understood.
 #[derive(Clone, Debug)]
@@ -46,7 +53,23 @@ pub(crate) enum Loopback {
 pub(crate) fn http(status: u16, headers: &HeaderMap, body: &[u8], around: &Around<'_>) -> Judged {
     let headers = text_headers(headers);
     let body = String::from_utf8_lossy(body);
+    if status == LOOP_STATUS && body.contains(LOOP_WORDS) {
+        return in_a_loop();
+    }
     judged(&Seen::Http { status: Some(status), headers: &headers, body: &body }, around)
+}
+
+/// Another gateway says that the call goes round in a circle: that is how the two are set up, so
+/// nothing is wrong with a candidate, and no other attempt ends better.
+fn in_a_loop() -> Judged {
+    let failure = Failure {
+        origin: Origin::Client,
+        scope: Scope::Request,
+        reach: Reach::Universal,
+        ..Failure::upstream(Class::InvalidRequest)
+    };
+    let (code, param, sizes) = (None, None, Sizes::default());
+    Judged { failure, code, param, message: LOOP.to_owned(), sizes }
 }
 
 /// An error inside a stream that began with 200.

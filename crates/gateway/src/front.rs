@@ -38,6 +38,7 @@ use ekiden_store::{Store, What};
 
 use crate::body::Body;
 use crate::core::Core;
+use crate::evidence;
 use crate::inbound::{CallPermit, Inbound, ToldBy};
 use crate::plan::{Plan, QueueRuntime};
 use crate::tokens::{Shown, Token};
@@ -388,10 +389,8 @@ fn barred(dialect: Dialect, refusal: &Refusal) -> Response<Body> {
         }
         Refusal::Forbidden(message) => refused(dialect, Fault::Forbidden, message),
         Refusal::Loop => {
-            let message = "This call has already been here: a provider of this gateway leads back to \
-                 it. A queue cannot contain a queue; point the provider at the real upstream.";
-            let mut response =
-                refused_as(StatusCode::LOOP_DETECTED, dialect, Fault::InvalidRequest, message);
+            let (status, fault) = (StatusCode::LOOP_DETECTED, Fault::InvalidRequest);
+            let mut response = refused_as(status, dialect, fault, evidence::LOOP);
             let name = header::HeaderName::from_static("x-should-retry");
             response.headers_mut().insert(name, HeaderValue::from_static("false"));
             response

@@ -52,3 +52,22 @@ async fn g07_the_providers_key_never_reaches_a_client_in_a_header_or_an_event() 
         assert!(got.error().is_object() && !got.raw.contains("key-of-"), "{got:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn r06_a_loop_through_another_gateway_is_told_as_one_and_nobody_is_judged() {
+    let message = "This call has already been here: a provider of this gateway leads back to it.";
+    let body = format!("{{\"type\":\"error\",\"error\":{{\"message\":\"{message}\"}}}}");
+    for way in Way::ALL {
+        let script = format!("508 | header:x-should-retry=false | body:{body}");
+        let stage = Stage::of(way, &script, "ok:never");
+        let got = stage.ask().await;
+        assert_eq!((got.status, got.raw.as_str()), (508, body.as_str()));
+        assert_eq!(got.header("x-should-retry"), "false");
+        assert_eq!(stage.hits(), (1, 0));
+        stage.ask().await;
+        assert_eq!(stage.hits(), (2, 0), "nobody is out");
+        // Any other 508 is a server's trouble.
+        let stage = Stage::of(way, "508", "ok:second");
+        stage.ask().await.is_whole("second");
+    }
+}
