@@ -163,13 +163,15 @@ impl BodyError {
 /// Reads a body.
 ///
 /// # Errors
-/// When the bytes are no JSON object in UTF-8, or lack a model or a conversation.
+/// When the bytes are no JSON object in UTF-8, lack a model or a conversation, or give a member that
+/// steers the call in another type than it has.
 pub fn read(dialect: Dialect, body: &Bytes) -> Result<Request, BodyError> {
     let text = std::str::from_utf8(body)
         .map_err(|error| BodyError::NotUtf8 { offset: error.valid_up_to() })?;
     let members = outline(text).map_err(|error| explain(text, error))??;
     let mut facts = Facts { choices: 1, ..Facts::default() };
     facts.model = model(text, &members)?;
+    types(text, &members)?;
     let conversation = conversation(dialect, text, &members)?;
     facts.read(dialect, text, &members, &conversation).map_err(|error| explain(text, error))?;
     Ok(Request { dialect, body: body.clone(), members, conversation, facts })
@@ -296,6 +298,36 @@ fn outline(text: &str) -> Result<Outline, JsonError> {
     let members = scanner.members()?;
     scanner.finish()?;
     Ok(Ok(members))
+}
+
+/// Members that are read here and steer the call, with the kinds that they may be. `null` says that
+/// nothing is said. All others are the upstream's to judge.
+const TYPED: [(&str, &str, &[Kind]); 8] = [
+    ("stream", "a boolean", &[Kind::True, Kind::False]),
+    ("stream_options", "an object", &[Kind::Object]),
+    ("max_tokens", "a number", &[Kind::Number]),
+    ("max_completion_tokens", "a number", &[Kind::Number]),
+    ("max_output_tokens", "a number", &[Kind::Number]),
+    ("n", "a number", &[Kind::Number]),
+    ("tools", "an array", &[Kind::Array]),
+    ("thinking", "an object", &[Kind::Object]),
+];
+
+/// A wrong type that is let through is read by each upstream in its own way: one that takes
+/// `"true"` for a stream would be blamed for an answer that we did not expect.
+fn types(text: &str, members: &[Member]) -> Result<(), BodyError> {
+    for member in members {
+        let written = key(text, member).decode();
+        let Some((name, wanted, kinds)) = TYPED.iter().find(|(name, _, _)| *name == written) else {
+            continue;
+        };
+        let kind = Scanner::within(text, &member.value).kind();
+        let kind = kind.map_err(|error| explain(text, error))?;
+        if kind != Kind::Null && !kinds.contains(&kind) {
+            return Err(BodyError::WrongType { name, wanted, found: kind.name() });
+        }
+    }
+    Ok(())
 }
 
 /// The last member of that name: what parsers take when a key comes twice.

@@ -20,7 +20,7 @@ fn said(role: &str, content: &str) -> serde_json::Value {
 
 #[test]
 fn a_refusal_says_what_and_where() {
-    let cases: [(&[u8], &str); 10] = [
+    let cases: [(&[u8], &str); 12] = [
         (b"", "the body is not JSON: unexpected end at line 1, column 1 (offset 0)"),
         (
             b"{\"model\":\"m\",\n \"messages\":[}",
@@ -43,6 +43,14 @@ fn a_refusal_says_what_and_where() {
             "`messages` is missing; it holds the conversation, an array of messages",
         ),
         (b"{\"model\":\"m\",\"messages\":\"hi\"}", "`messages` must be an array, and is a string"),
+        (
+            b"{\"model\":\"m\",\"messages\":[],\"stream\":\"true\"}",
+            "`stream` must be a boolean, and is a string",
+        ),
+        (
+            b"{\"max_tokens\":[],\"model\":\"m\",\"messages\":[]}",
+            "`max_tokens` must be a number, and is an array",
+        ),
     ];
     for (body, want) in cases {
         assert_eq!(refused(body), want);
@@ -61,8 +69,11 @@ proptest! {
     fn any_bytes_are_read_or_refused(body in prop::collection::vec(any::<u8>(), 0..64), json in testing::json()) {
         for dialect in Dialect::ALL {
             let _ = read(dialect, &Bytes::from(body.clone()));
-            let whole = format!("{{\"model\":\"m\",\"messages\":[{json}],\"input\":[{json}],\"tools\":{json},\"metadata\":{json},\"system\":{json}}}");
+            let whole = format!("{{\"model\":\"m\",\"messages\":[{json}],\"input\":[{json}],\"tools\":[{json}],\"metadata\":{json},\"system\":{json}}}");
             prop_assert!(read(dialect, &Bytes::from(whole)).is_ok());
+            let steering = format!("{{\"model\":\"m\",\"messages\":[],\"input\":[],\"stream\":{json},\"tools\":{json},\"n\":{json}}}");
+            let named = matches!(read(dialect, &Bytes::from(steering)), Ok(_) | Err(BodyError::WrongType { .. }));
+            prop_assert!(named);
         }
     }
 }

@@ -194,3 +194,36 @@ async fn g09_open_calls_are_bounded_and_given_back() {
     let fourth = world.gateway.handle(post(CHAT, body)).await;
     assert_eq!(fourth.status(), 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn g14_members_of_a_wrong_type_are_named_and_no_candidate_is_asked() {
+    for (member, value) in [
+        ("stream", serde_json::json!("true")),
+        ("stream", serde_json::json!(1)),
+        ("stream_options", serde_json::json!(true)),
+        ("max_tokens", serde_json::json!("100")),
+        ("messages", serde_json::json!({ "role": "user" })),
+        ("messages", serde_json::json!("hi")),
+        ("model", serde_json::json!(5)),
+        ("n", serde_json::json!("2")),
+        ("tools", serde_json::json!({})),
+        ("thinking", serde_json::json!("on")),
+    ] {
+        let world = World::new("ok");
+        for path in [CHAT, MESSAGES] {
+            for mut body in [hello("default"), streamed("default")] {
+                body[member] = value.clone();
+                let answer = world.post(path, &body).await;
+                assert_eq!(answer.status, 400, "{path} {member}: {answer:?}");
+                let message = answer.message();
+                assert!(message.contains(&format!("`{member}` must be")), "{message}");
+                assert_eq!(answer.is_anthropic_error(), path == MESSAGES, "{answer:?}");
+            }
+        }
+        assert_eq!(world.upstream.log().requests.len(), 0);
+    }
+    let world = World::new("ok:Yes.");
+    let mut body = hello("default");
+    body["stream"] = serde_json::Value::Null;
+    assert_eq!(world.post(CHAT, &body).await.status, 200, "null says nothing");
+}
