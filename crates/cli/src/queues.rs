@@ -1,7 +1,7 @@
 //! What a configuration makes, as people read it. It refuses to show a key; where it comes from is
 //! enough.
 
-use ekiden_config::{Candidate, Config, Credential, Provider, Queue};
+use ekiden_config::{Candidate, Config, Credential, Dialect, Provider, Queue};
 
 use crate::terminal::{Ink, Say, Terminal};
 
@@ -27,9 +27,25 @@ fn about(terminal: &Terminal, config: &Config, candidate: &Candidate) -> String 
     let Some(provider) = config.provider(&candidate.provider) else {
         return String::new();
     };
+    if provider.dialect == Dialect::OpenAiResponses {
+        return terminal.ink(Ink::Slow, &terminal.say(&Unspoken(provider.dialect)));
+    }
     let key = terminal.say(&Key(provider));
     let ink = if provider.lacks_key() { Ink::Slow } else { Ink::Dim };
     terminal.ink(ink, &format!("{}, {key}", provider.dialect.name()))
+}
+
+/// A dialect that this version does not speak.
+struct Unspoken(Dialect);
+
+impl Say for Unspoken {
+    fn english(&self) -> String {
+        format!("{}, which this version does not speak: not usable", self.0.name())
+    }
+
+    fn chinese(&self) -> String {
+        format!("{}，此版本不支持：不可用", self.0.name())
+    }
 }
 
 struct Heading<'a>(&'a Queue);

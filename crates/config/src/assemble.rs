@@ -1,6 +1,7 @@
 //! The whole configuration from the file's tree and the environment. Refuses what each value alone
 //! would allow: names that nothing bears, routes twice, queues that lead back to themselves.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::Path;
@@ -21,8 +22,8 @@ use crate::policy::{self, PolicySettings, Preset};
 use crate::problem::{Draft, Severity, nearest};
 use crate::read::{Fields, Reader, Unset, in_order, joined};
 use crate::settings::{
-    Alias, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin, Profile,
-    Provider, Queue, SessionField, UnknownModel,
+    Alias, Candidate, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin,
+    Profile, Provider, Queue, SessionField, UnknownModel,
 };
 use crate::url::BaseUrl;
 
@@ -452,6 +453,7 @@ fn queues(
                 "its calls fail until it has `candidates = [\"provider/model\"]`".to_owned(),
             );
         }
+        warn_of_unspoken(reader, id, &candidates, providers);
         let name = fields.text("name").unwrap_or(id.get_ref()).to_owned();
         if let Some(twin) = list.iter().find(|queue| queue.name == name) {
             reader.error(
@@ -469,6 +471,33 @@ fn queues(
         });
     }
     list
+}
+
+/// Says which candidates are passed over because this version does not speak their dialect.
+fn warn_of_unspoken(
+    reader: &mut Reader<'_>,
+    id: &Spanned<Cow<'_, str>>,
+    candidates: &[Candidate],
+    providers: &[Provider],
+) {
+    let spoken = |candidate: &&Candidate| {
+        let provider = providers.iter().find(|provider| provider.id == candidate.provider);
+        provider.is_none_or(|provider| provider.dialect != Dialect::OpenAiResponses)
+    };
+    let unspoken = candidates.iter().filter(|candidate| !spoken(candidate));
+    let routes: Vec<_> = unspoken.map(|candidate| format!("`{}`", candidate.route())).collect();
+    if routes.is_empty() {
+        return;
+    }
+    let (queue, list) = (id.get_ref(), routes.join(", "));
+    let message = if routes.len() == candidates.len() {
+        format!("no candidate of queue `{queue}` can be used: {list}")
+    } else {
+        format!("queue `{queue}` has candidates that cannot be used: {list}")
+    };
+    let hint = "this version does not speak openai-responses and passes them over: use the \
+                provider's openai-chat or anthropic-messages interface if it has one";
+    reader.warn(Some(id.span()), message, hint.to_owned());
 }
 
 fn aliases(reader: &mut Reader<'_>, root: &DeTable<'_>, queues: &[Queue]) -> Vec<Alias> {

@@ -92,6 +92,16 @@ fn g08_the_environment_alone_makes_a_queue() {
 }
 
 #[test]
+fn g01_candidates_whose_dialect_is_not_spoken_count_as_not_usable() {
+    let told = checked(
+        "[providers.r]\nbase_url = \"https://r.example/v1\"\ndialect = \"openai-responses\"\n\
+         [queues.default]\ncandidates = [\"r/one\"]\n",
+    );
+    assert!(told.contains("no candidate of queue `default` can be used: `r/one`"), "{told}");
+    assert!(told.contains("openai-responses, which this version does not speak: not usable"));
+}
+
+#[test]
 fn g09_listening_for_other_machines_is_refused() {
     assert_snapshot!(Ekiden::new(&["--listen", "0.0.0.0:8787"]).result());
 }

@@ -106,6 +106,19 @@ fn r01_an_empty_queue_is_allowed_and_warned_about() {
 }
 
 #[test]
+fn g01_candidates_whose_dialect_is_not_spoken_are_warned_about() {
+    let more = "[providers.r]\nbase_url = \"https://r.example/v1\"\ndialect = \"openai-responses\"\n\
+                api_key_env = \"R\"\n[queues.all]\ncandidates = [\"r/one\", \"r/two\"]\n\
+                [queues.some]\ncandidates = [\"r/one\", \"deepseek/m\"]\n";
+    let text = format!("{BASE}\n{more}");
+    let warned = warnings(&text).join("\n");
+    has(&warned, &["no candidate of queue `all` can be used: `r/one`, `r/two`"]);
+    has(&warned, &["queue `some` has candidates that cannot be used: `r/one` |"]);
+    has(&warned, &["does not speak openai-responses", "openai-chat"]);
+    assert!(!warned.contains("queue `default`"), "{warned}");
+}
+
+#[test]
 fn r01_aliases_lead_to_queues_and_hide_none() {
     let with = |line: &str| format!("{BASE}[aliases]\n{line}\n");
     has(
