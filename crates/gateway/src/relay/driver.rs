@@ -323,7 +323,7 @@ impl Driver {
     /// G2: from `keepalive_after` on the client hears that we are busy.
     fn beat(&mut self, now: Now) {
         if self.client.is_head_held() {
-            let headers = self.named_headers(None);
+            let headers = self.early_headers();
             self.client.begin_stream(headers);
         }
         self.client.beat();

@@ -190,9 +190,17 @@ impl Driver {
     }
 
     /// G5.
-    pub(crate) fn named_headers(&self, by: Option<usize>) -> HeaderMap {
+    fn named_headers(&self, by: Option<usize>) -> HeaderMap {
+        self.names(by, Some(self.notes.all().len()))
+    }
+
+    /// The same before it is known who will answer, and after how many attempts.
+    pub(crate) fn early_headers(&self) -> HeaderMap {
+        self.names(None, None)
+    }
+
+    fn names(&self, by: Option<usize>, attempts: Option<usize>) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(12);
-        let attempts = self.notes.all().len();
         let by = by.and_then(|index| self.notes.queue.candidates.get(index));
         let named = Named {
             call: &self.notes.call,

@@ -53,8 +53,8 @@ pub(crate) struct Named<'a> {
     pub(crate) session: &'a str,
     /// Whose answer it is, once that is known.
     pub(crate) by: Option<&'a CandidateRuntime>,
-    /// Attempts so far.
-    pub(crate) attempts: usize,
+    /// How many attempts there were, once that is known.
+    pub(crate) attempts: Option<usize>,
 }
 
 /// Puts an answer's names into its headers.
@@ -72,8 +72,8 @@ pub(crate) fn name(headers: &mut HeaderMap, named: &Named<'_>) {
     if let Some(candidate) = named.by {
         put("x-ekiden-candidate", &candidate.route);
     }
-    if named.attempts > 0 {
-        put("x-ekiden-attempts", &named.attempts.to_string());
+    if let Some(attempts) = named.attempts.filter(|attempts| *attempts > 0) {
+        put("x-ekiden-attempts", &attempts.to_string());
     }
 }
 

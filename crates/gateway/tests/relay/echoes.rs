@@ -71,3 +71,16 @@ async fn r06_a_loop_through_another_gateway_is_told_as_one_and_nobody_is_judged(
         stage.ask().await.is_whole("second");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn g05_a_head_that_goes_out_early_names_neither_candidate_nor_attempts() {
+    for way in Way::STREAMS {
+        let stage = Stage::of(way, "hang", "ok:second");
+        let got = stage.ask().await;
+        got.is_whole("second");
+        assert!(got.headers.contains_key("x-ekiden-call"), "{got:?}");
+        for name in ["x-ekiden-attempts", "x-ekiden-candidate"] {
+            assert!(!got.headers.contains_key(name), "{got:?}");
+        }
+    }
+}
