@@ -7,7 +7,8 @@ use ekiden_engine::{
     AttemptId, AttemptInput, Class, Clock, Effect, Failure, LastWord, Repair, Start, Why,
 };
 use ekiden_store::{Ending, Record, What};
-use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue};
 
 use crate::inbound::ToldBy;
 use crate::relay::attempt::{Running, Streamed};
@@ -17,6 +18,9 @@ use crate::relay::notes::Outcome;
 use crate::relay::outbound::{self, Terms};
 use crate::relay::start::{Named, name};
 use crate::upstream::{Sending, answer_headers};
+
+/// A mark before JSON that its readers need not accept (RFC 8259).
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
 impl Driver {
     pub(crate) fn carry_out(&mut self, effect: Effect) {
@@ -131,7 +135,9 @@ impl Driver {
                     self.running.as_ref().map(|running| answer_headers(&running.headers));
                 let mut headers = self.named_headers(Some(index));
                 headers.extend(upstream.unwrap_or_default());
-                self.client.answer(status, headers, body);
+                as_json(&mut headers);
+                let bare = body.strip_prefix(BOM).map(|bare| body.slice_ref(bare));
+                self.client.answer(status, headers, bare.unwrap_or(body));
             }
         }
     }
@@ -211,6 +217,15 @@ impl Driver {
         };
         name(&mut headers, &named);
         headers
+    }
+}
+
+/// What was read as JSON is called so, whatever its upstream called it: clients go by the name.
+fn as_json(headers: &mut HeaderMap) {
+    let said = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = said.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
 }
 

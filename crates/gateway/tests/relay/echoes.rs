@@ -73,6 +73,24 @@ async fn r06_a_loop_through_another_gateway_is_told_as_one_and_nobody_is_judged(
 }
 
 #[tokio::test(start_paused = true)]
+async fn g01_a_whole_answer_is_json_in_name_and_without_a_mark_before_it() {
+    let chat = r#"{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
+    let anthropic = r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
+    for (way, body) in [(Way::ALL[1], chat), (Way::ALL[3], anthropic)] {
+        for (mark, kind, wanted) in [
+            ("", "text/event-stream", "application/json"),
+            ("\u{feff}", "application/json; charset=utf-8", "application/json; charset=utf-8"),
+            ("\u{feff}", "text/plain", "application/json"),
+        ] {
+            let stage = Stage::of(way, "ok:unasked", "ok:never");
+            stage.trouble("a", Some(Trouble::json(&format!("{mark}{body}"), kind)));
+            let got = stage.ask().await;
+            assert_eq!((got.raw.as_str(), got.header("content-type")), (body, wanted));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn g05_a_head_that_goes_out_early_names_neither_candidate_nor_attempts() {
     for way in Way::STREAMS {
         let stage = Stage::of(way, "hang", "ok:second");
