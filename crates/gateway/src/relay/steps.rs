@@ -17,7 +17,7 @@ use ekiden_store::What;
 use http::HeaderMap;
 
 use crate::evidence::{self, Around, Judged, Loopback};
-use crate::relay::attempt::{Reach, Step};
+use crate::relay::attempt::{Reach, Running, Step};
 use crate::relay::driver::Driver;
 use crate::relay::notes::Heard;
 use crate::relay::outbound::{self, Terms};
@@ -26,8 +26,11 @@ use crate::upstream::{At, Fault};
 
 /// How long the text of an error may take after its head, in milliseconds.
 const ERROR_TEXT_MS: u64 = 5_000;
-/// How long a stream that has given its reason for ending may take for the rest, in milliseconds.
-const AFTER_FINISH_MS: u64 = 3_000;
+/// How long a stream that has given its reason for ending may take for its terminal event, in
+/// milliseconds. Nobody needs that event: it is added where it does not come.
+const AFTER_FINISH_MS: u64 = 250;
+/// The same where the usage is due as well.
+const AFTER_FINISH_BEFORE_USAGE_MS: u64 = 1_000;
 
 impl Driver {
     pub(crate) fn step(&mut self, step: Step) {
@@ -108,11 +111,25 @@ impl Driver {
         }
         self.client.event(event);
         self.feed_at(now, Input::Attempt(id, AttemptInput::Chunk { bytes, beat }));
-        if self.patience_ms.is_none()
-            && self.running.as_ref().is_some_and(|running| running.reader().is_complete())
-        {
-            self.patience_ms = Some(now_ms + AFTER_FINISH_MS);
+        if let Some(ms) = self.patience_after_finish() {
+            let until_ms = now_ms + ms;
+            self.patience_ms = Some(self.patience_ms.map_or(until_ms, |at| at.min(until_ms)));
         }
+    }
+
+    /// How long the rest of an answer that has given its reason for ending may take.
+    fn patience_after_finish(&self) -> Option<u64> {
+        let running = self.running.as_ref().filter(|running| running.reader().is_complete())?;
+        let seen = running.reader().answer().usage.output.is_some();
+        let due = !seen && self.inbound.dialect == Dialect::OpenAiChat && self.asks_usage(running);
+        Some(if due { AFTER_FINISH_BEFORE_USAGE_MS } else { AFTER_FINISH_MS })
+    }
+
+    /// Whether the client asked a Chat stream for its usage, or we did.
+    fn asks_usage(&self, running: &Running) -> bool {
+        let candidate = self.notes.queue.candidates.get(running.candidate);
+        self.inbound.request.facts().include_usage
+            || candidate.is_some_and(|candidate| candidate.provider.settings.stream_usage)
     }
 
     /// R13.

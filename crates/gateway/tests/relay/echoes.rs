@@ -1,6 +1,8 @@
 //! What of an upstream's answer is changed before a client sees it: a key that it repeats, and the
 //! clothes of JSON. Loops through other gateways.
 
+use std::time::Duration;
+
 use super::stage::{Setting, Stage, Trouble, Way};
 
 const KEY: &str = "key-of-a-000000";
@@ -87,6 +89,29 @@ async fn g01_a_whole_answer_is_json_in_name_and_without_a_mark_before_it() {
             let got = stage.ask().await;
             assert_eq!((got.raw.as_str(), got.header("content-type")), (body, wanted));
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r13_after_the_finish_reason_the_end_is_not_waited_for_long() {
+    let chat = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let usage = "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1,\"total_tokens\":2}}\n\n";
+    let both = format!("{chat}{usage}");
+    let anthropic = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[],\"model\":\"m\"}}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"hi\"}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
+    let unasked = Setting { providers: "stream_usage = false", ..Setting::USUAL };
+    for (way, events, setting, ms) in [
+        (Way::CHAT, chat, &Setting::USUAL, 1_000),
+        (Way::CHAT, &*both, &Setting::USUAL, 250),
+        (Way::CHAT, chat, &unasked, 250),
+        (Way::ANTHROPIC, anthropic, &Setting::USUAL, 250),
+    ] {
+        let stage = Stage::set(way, "ok:unasked", "ok:never", setting);
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+        stage.trouble("a", Some(Trouble::Says(format!("{head}{events}").leak())));
+        let got = stage.ask().await;
+        got.is_whole("hi");
+        let (least, most) = (Duration::from_millis(ms), Duration::from_millis(ms + 50));
+        assert!((least..most).contains(&got.took), "{way:?} {ms}: {:?}", got.took);
     }
 }
 
