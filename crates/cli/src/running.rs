@@ -318,7 +318,7 @@ impl Api {
     ///
     /// # Errors
     /// When there is no gateway, or it refuses.
-    pub(crate) async fn get_if_there(
+    pub(crate) async fn ask_if_there(
         &self,
         terminal: &Terminal,
         path: &str,

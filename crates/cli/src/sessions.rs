@@ -144,7 +144,7 @@ pub(crate) async fn key_of(terminal: &Terminal, api: &Api, named: &str) -> Resul
         return Ok(String::new());
     }
     let path = format!("/api/v1/sessions/{}", encoded(named));
-    match api.get_if_there(terminal, &path).await? {
+    match api.ask_if_there(terminal, &path).await? {
         Some(text) => Ok(api.parsed::<Named>(terminal, &text)?.key),
         None => Ok(named.to_owned()),
     }
