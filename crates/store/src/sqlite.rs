@@ -15,9 +15,9 @@ mod queue;
 mod read;
 mod writer;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -26,7 +26,7 @@ use crate::entry::Entry;
 use crate::masked::Evidence;
 use crate::memory::Bounds;
 use crate::page::{JournalFilter, Sum, SumFilter};
-use crate::record::{AttemptRow, CallRow, Catalog, Place, Record};
+use crate::record::{AttemptRow, CallRow, Catalog, DELETED_MAX, Place, Record};
 use crate::{Store, Trouble};
 
 pub use open::OpenError;
@@ -46,6 +46,9 @@ pub struct SqliteStore {
     queue: Arc<Queue>,
     /// Absent only while it is dropped.
     reader: Mutex<Option<Connection>>,
+    /// Ids of queues that this process deleted, oldest first: a call that comes before the writer
+    /// has written them is to find them too. It is never held while a disk is waited for.
+    deleted: Mutex<VecDeque<Arc<str>>>,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -68,13 +71,31 @@ impl SqliteStore {
             path: path.clone(),
             source: Box::new(source),
         })?;
-        Ok(Self { path, queue, reader: Mutex::new(Some(reader)), writer: Some(writer) })
+        let (reader, deleted) = (Mutex::new(Some(reader)), Mutex::default());
+        Ok(Self { path, queue, reader, deleted, writer: Some(writer) })
     }
 
     /// Where the file is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn remember_deleted(&self, records: &[Record]) {
+        for record in records {
+            let Record::QueueDeleted { queue } = record else { continue };
+            let mut fresh = self.fresh();
+            if !fresh.contains(queue) {
+                fresh.push_back(Arc::clone(queue));
+            }
+            if fresh.len() > DELETED_MAX {
+                fresh.pop_front();
+            }
+        }
+    }
+
+    fn fresh(&self) -> MutexGuard<'_, VecDeque<Arc<str>>> {
+        self.deleted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a question finds; what cannot be read is missing in it, and counts as trouble.
@@ -103,11 +124,13 @@ impl Drop for SqliteStore {
 impl Store for SqliteStore {
     fn write(&self, records: Vec<Record>) {
         if !records.is_empty() {
+            self.remember_deleted(&records);
             self.queue.push(records);
         }
     }
 
     fn keep(&self, records: Vec<Record>) -> Result<(), Trouble> {
+        self.remember_deleted(&records);
         let outcome = self.queue.push_all(records)?;
         outcome.recv().unwrap_or(Err(Trouble::Ended))
     }
@@ -145,7 +168,16 @@ impl Store for SqliteStore {
     }
 
     fn deleted_queues(&self) -> BTreeSet<String> {
-        self.read(read::deleted_queues).into_iter().collect()
+        let mut ids = self.read(read::deleted_queues);
+        let fresh: Vec<_> = {
+            let kept: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
+            let fresh = self.fresh();
+            fresh.iter().filter(|id| !kept.contains(&***id)).map(ToString::to_string).collect()
+        };
+        ids.extend(fresh);
+        // The file forgets its oldest ones when these arrive in it.
+        let over = ids.len().saturating_sub(DELETED_MAX);
+        ids.into_iter().skip(over).collect()
     }
 
     fn catalogs(&self) -> Vec<Catalog> {

@@ -296,7 +296,9 @@ fn share(row: &Row<'_>, first: usize) -> Option<Share> {
 
 pub(super) fn deleted_queues(file: &Connection) -> Rows<String> {
     let mut queues = Vec::new();
-    each(file, "SELECT queue FROM deleted_queue", &[], |row| queues.extend(row.get(0)))?;
+    each(file, "SELECT queue FROM deleted_queue ORDER BY id", &[], |row| {
+        queues.extend(row.get(0));
+    })?;
     Ok(queues)
 }
 
