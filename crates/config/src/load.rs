@@ -120,7 +120,13 @@ impl Config {
     ///
     /// When a file that was named is not there, or a file cannot be read or used.
     pub fn open(named: Option<&Path>, env: &dyn Env) -> Result<Loaded, LoadError> {
-        let loaded = Self::find(named, env)?;
+        let loaded = match Self::find(named, env) {
+            Ok(loaded) => loaded,
+            Err(LoadError::Invalid(problems)) => {
+                return Err(told_with_keys(named, env).unwrap_or(LoadError::Invalid(problems)));
+            }
+            Err(error) => return Err(error),
+        };
         let stored = match loaded.config.state_folder(env) {
             Some(folder) => StoredKeys::open(&folder),
             None => Ok(StoredKeys::default()),
@@ -170,6 +176,15 @@ impl Config {
             None => Self::from_env(env).map_err(LoadError::Invalid),
         }
     }
+}
+
+/// What is wrong with a configuration, without warnings about keys that are stored. A file that
+/// cannot be used names no state folder: it is the variable's, else the user's own.
+fn told_with_keys(named: Option<&Path>, env: &dyn Env) -> Option<LoadError> {
+    let set = env.var("EKIDEN_STATE_DIR").map(PathBuf::from);
+    let folder = set.or_else(|| paths::state_dir(env, Platform::here()))?;
+    let keys = StoredKeys::open(&folder).ok().filter(|keys| !keys.is_empty())?;
+    Config::find(named, &WithKeys { env, keys: &keys }).err()
 }
 
 pub(crate) fn parse(

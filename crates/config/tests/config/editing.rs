@@ -421,6 +421,16 @@ fn g07_opening_finds_the_stored_keys_of_the_state_folder() {
     assert!(open(&path).config.providers[0].key.is_none());
     StoredKeys::set(&state, "a", &secrecy::SecretString::from("sk-1")).unwrap();
     assert!(open(&path).config.providers[0].key.is_some());
+    // An error elsewhere does not make a stored key a missing one.
+    let broken = folder.path().join("broken.toml");
+    let text = "resett_hour = 3\n[providers.a]\nbase_url = \"https://a.example/v1\"\n\
+        dialect = \"openai-chat\"\napi_key_env = \"NOT_SET\"\n[queues.q]\ncandidates = [\"a/m\"]\n";
+    std::fs::write(&broken, text).unwrap();
+    let wrong = |env: &FixedEnv| Config::open(Some(&broken), env).unwrap_err().to_string();
+    has(&wrong(&FixedEnv::new()), &["resett_hour", "NOT_SET is not set"]);
+    let here = state.display().to_string();
+    let told = wrong(&FixedEnv::from([("EKIDEN_STATE_DIR".to_owned(), here)]));
+    assert!(told.contains("resett_hour") && !told.contains("NOT_SET"), "{told}");
     std::fs::write(state.join(ekiden_config::KEYS_FILE), "a = 3").unwrap();
     let opened = open(&path);
     assert!(opened.config.providers[0].key.is_none());
