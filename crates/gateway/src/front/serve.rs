@@ -7,8 +7,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Response};
 use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -119,7 +120,7 @@ where
         let (front, answering) = (Arc::clone(&front), watched.clone());
         async move {
             let answer = front.handle(request.map(|body| answering.asked(body))).await;
-            Ok::<_, Infallible>(answer.map(|body| answering.answered(body)))
+            Ok::<_, Infallible>(with_reason(answer.map(|body| answering.answered(body))))
         }
     });
     let connection = http1::Builder::new()
@@ -145,7 +146,41 @@ where
     }
 }
 
+/// Gives a status that the standards do not name a reason of its own; some clients show it.
+fn with_reason<B>(mut answer: Response<B>) -> Response<B> {
+    let status = answer.status();
+    if status.canonical_reason().is_none() {
+        let reason = match status.as_u16() {
+            529 => ReasonPhrase::from_static(b"Overloaded"),
+            500.. => ReasonPhrase::from_static(b"Server Error"),
+            _ => ReasonPhrase::from_static(b"Other"),
+        };
+        answer.extensions_mut().insert(reason);
+    }
+    answer
+}
+
 /// Waits for a stage; whoever set stages and is gone has cut everything.
 pub(crate) async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
     drop(stage.wait_for(|now| *now >= wanted).await);
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn r45_a_status_without_a_standard_reason_gets_one() {
+        let reason = |status: u16| {
+            let mut answer = Response::new(());
+            *answer.status_mut() = StatusCode::from_u16(status).unwrap();
+            with_reason(answer).extensions().get::<ReasonPhrase>().map(|it| it.as_bytes().to_vec())
+        };
+        assert_eq!(reason(529).unwrap(), b"Overloaded");
+        assert_eq!(reason(520).unwrap(), b"Server Error");
+        assert_eq!(reason(499).unwrap(), b"Other");
+        assert_eq!(reason(429), None, "the standard one");
+    }
 }

@@ -8,7 +8,7 @@ use ekiden_sim::Upstream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{CHAT, SETTINGS, config, options, streamed};
+use crate::support::{CHAT, MESSAGES, SETTINGS, config, hello, options, streamed};
 
 async fn start(script: &str) -> (Running, Upstream) {
     let upstream = Upstream::new(script.parse().expect("a script"));
@@ -66,6 +66,28 @@ async fn g09_heads_that_are_bombs_are_refused_and_break_nothing() {
         assert!(answer.starts_with(&start), "{:.60} -> {answer:.200}", head);
         assert!(is_alive(&running).await);
     }
+    running.shutdown().await;
+}
+
+#[tokio::test]
+async fn r45_a_529_bears_a_reason_on_the_wire() {
+    let upstream = Upstream::new("401".parse().expect("a script"));
+    let settings = format!(
+        "listen = \"127.0.0.1:0\"\n{}",
+        SETTINGS.replace(
+            "[queues.opus]",
+            "[queues.opus]\nparole_after = \"0\"\nretry_when_all_quarantined = false"
+        )
+    );
+    let running = Gateway::start(config(&settings), options(&upstream)).await.expect("a port");
+    let body = hello("opus").to_string();
+    let question = format!(
+        "POST {MESSAGES} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let answer = exchange(&running, question.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 529 Overloaded\r\n"), "{answer}");
     running.shutdown().await;
 }
 
