@@ -150,6 +150,9 @@ async fn g07_a_key_is_stored_used_and_never_shown() {
     let body = json!({ "key": secret });
     let nobody = ask(&world, Method::PUT, "/api/v1/providers/nobody/key", &body).await;
     assert_eq!(nobody.status, 404);
+    let found = "/api/v1/providers/deepseek/key";
+    let known = ask(&world, Method::PUT, found, &body).await;
+    assert_eq!(known.json(), json!({ "provider": "deepseek", "stored": true }));
     assert_eq!(ask(&world, Method::DELETE, path, &json!({})).await.status, 200);
     assert_eq!(ask(&world, Method::DELETE, path, &json!({})).await.status, 404);
 }

@@ -1,9 +1,12 @@
 //! Settings and keys that are written through the gateway (G7).
 
-use ekiden_config::Value;
+use bytes::Bytes;
 use ekiden_config::edit::{Change, EditError};
+use ekiden_config::{Config, FixedEnv, Value};
 use ekiden_gateway::settings::KeyError;
 use ekiden_gateway::{CoreOptions, Gateway};
+use http::Request;
+use http_body_util::Full;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::desk::{Desk, MINE, routes};
@@ -91,4 +94,24 @@ async fn g07_a_stored_key_is_used_at_once_and_never_shown() {
     let given = Gateway::in_process(desk.config(), CoreOptions::default());
     let refused = given.core().store_key("a", &SecretString::from("sk-1")).unwrap_err();
     assert!(matches!(refused, KeyError::NoFolder));
+}
+
+#[tokio::test]
+async fn g07_g08_without_a_file_a_stored_key_makes_its_well_known_provider_a_finding() {
+    let desk = Desk::new("ok", "ok");
+    std::fs::remove_file(&desk.file).unwrap();
+    let none = Config::from_env(&FixedEnv::new()).unwrap().config;
+    let gateway = Gateway::in_process(none, desk.options());
+    assert!(gateway.core().plan().config().providers.is_empty());
+    let put = |provider: &str| {
+        Request::put(format!("/api/v1/providers/{provider}/key"))
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from(r#"{"key":"sk-marker-1"}"#)))
+            .unwrap()
+    };
+    assert_eq!(gateway.handle(put("deepsek")).await.status(), 404);
+    assert_eq!(gateway.handle(put("deepseek")).await.status(), 200);
+    assert_eq!(gateway.core().plan().config().providers[0].id, "deepseek");
+    assert_eq!(routes(gateway.core()), ["deepseek/deepseek-v4-pro"]);
 }
