@@ -91,6 +91,24 @@ async fn g07_who_did_not_see_what_stands_there_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn g07_whoever_changes_a_file_that_is_refused_hears_what_is_wrong_with_it() {
+    let world = world();
+    let seen = hash(&world).await;
+    let set = json!([{ "do": "set", "path": "queues.default.retries", "value": 1 }]);
+    let folder = world.folder.as_ref().expect("a folder").path();
+    let text = world.file().replace("reset_hour = 3", "reset_hour = 99");
+    std::fs::write(folder.join("config.toml"), &text).expect("written");
+    let told = change(&world, &seen, set).await;
+    assert_eq!((told.status, told.json()["error"]["code"].clone()), (409, json!("refused")));
+    let message = told.message();
+    for part in ["cannot be used", "config.toml:2: `reset_hour`", "mend it first"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(world.file(), text);
+    assert_eq!(hash(&world).await, seen, "the last usable settings hold");
+}
+
+#[tokio::test(start_paused = true)]
 async fn r46_what_does_not_fit_changes_nothing_and_names_the_bound() {
     let world = world();
     let before = world.file();

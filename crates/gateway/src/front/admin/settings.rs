@@ -12,13 +12,13 @@ use serde_json::{Value as Json, json};
 
 use ekiden_config::edit::{Change, EditError, TextHash, key_at, value_from_text};
 use ekiden_config::keys::Kind;
-use ekiden_config::{Origin, Setting, Value, WELL_KNOWN, show_size_bytes, show_span_ms};
+use ekiden_config::{Origin, Setting, Severity, Value, WELL_KNOWN, show_size_bytes, show_span_ms};
 
 use crate::body::Body;
 use crate::front::Front;
 use crate::front::client::text;
 use crate::front::reply::json as answer;
-use crate::settings::KeyError;
+use crate::settings::{KeyError, SettingsStatus};
 
 use super::failure;
 use super::release::no_such;
@@ -237,7 +237,9 @@ impl Front {
     ) -> Result<TextHash, Box<Response<Body>>> {
         let core = Arc::clone(&self.core);
         let work = move || match seen {
-            Some(seen) => core.change_settings(&seen, &changes),
+            Some(seen) => core
+                .change_settings(&seen, &changes)
+                .map_err(|error| instead_of_conflict(error, &seen, &core.settings())),
             None => match core.change_settings(&core.settings().hash, &changes) {
                 Err(EditError::Conflict { now }) => core.change_settings(&now, &changes),
                 made => made,
@@ -283,6 +285,27 @@ impl Front {
             Ok(Ok(false)) => no_such("key", &provider),
             forgotten => key_told(provider, forgotten.map(|there| there.map(|_| false))),
         }
+    }
+}
+
+/// Whoever saw what runs has missed nothing that could be used: a file that is refused is the cause,
+/// and looking again would show the same.
+fn instead_of_conflict(error: EditError, seen: &TextHash, status: &SettingsStatus) -> EditError {
+    match (&error, &status.refused) {
+        (EditError::Conflict { .. }, Some(problems)) if *seen == status.hash => {
+            let first = problems.list.iter().find(|one| one.severity == Severity::Error);
+            let why = first.map_or("", |one| &one.message);
+            let line = first.and_then(|one| one.place.as_ref()).map(|place| place.line);
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            EditError::Refused {
+                message: format!(
+                    "the settings file cannot be used as it stands: {}{line}: {why}",
+                    problems.file
+                ),
+                hint: "mend it first; until then the last usable settings hold".to_owned(),
+            }
+        }
+        _ => error,
     }
 }
 
