@@ -221,25 +221,25 @@ struct NothingYet {
 impl Say for NothingYet {
     fn english(&self) -> String {
         format!(
-            "There is no model yet. Do one of these, then start again:\n  \
-             set a key         {}\n  \
-             or watch first    ekiden demo\n  \
-             or write a file   {}\n\
-             Until then every call is answered with this advice.",
-            variable("DEEPSEEK_API_KEY", "sk-…") + "   (or ANTHROPIC_API_KEY, OPENAI_API_KEY, …)",
+            "There is no model yet. Do one of these:\n  \
+             write a file      {}   (it is taken at once)\n  \
+             or set a key      {}\n  \
+             or watch first    ekiden demo\n\
+             Until then every call is told that its queue has no candidates.",
             self.path,
+            variable("DEEPSEEK_API_KEY", "sk-…") + "   # or ANTHROPIC_API_KEY, …; then start again",
         )
     }
 
     fn chinese(&self) -> String {
         format!(
-            "还没有模型。请任选其一，然后重新启动：\n  \
+            "还没有模型。请任选其一：\n  \
+             写配置文件   {}   （立即生效）\n  \
              设置密钥     {}\n  \
-             先看演示     ekiden demo\n  \
-             写配置文件   {}\n\
-             在此之前，每次调用都会得到这条建议。",
-            variable("DEEPSEEK_API_KEY", "sk-…") + "   （或 ANTHROPIC_API_KEY、OPENAI_API_KEY 等）",
+             先看演示     ekiden demo\n\
+             在此之前，每次调用都会得知其队列没有候选。",
             self.path,
+            variable("DEEPSEEK_API_KEY", "sk-…") + "   # 或 ANTHROPIC_API_KEY 等；然后重新启动",
         )
     }
 }
@@ -276,8 +276,9 @@ impl Clients<'_> {
     fn lines(&self, who: impl Fn(Dialect) -> &'static str) -> String {
         let variables = self.variables();
         let width = variables.iter().map(|(text, _)| text.len()).max().unwrap_or(0);
-        let line =
-            |(text, dialect): &(String, Dialect)| format!("  {text:width$}   {}\n", who(*dialect));
+        let line = |(text, dialect): &(String, Dialect)| {
+            format!("  {text:width$}   # {}\n", who(*dialect))
+        };
         variables.iter().map(line).collect()
     }
 

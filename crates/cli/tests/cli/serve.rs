@@ -44,10 +44,13 @@ fn g08_the_greeting_says_what_to_put_into_a_client() {
 fn g08_without_any_provider_it_stays_up_and_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let ekiden = Ekiden::new(&["--listen", "127.0.0.1:0"]).env("HOME", "/home/somebody");
-    let served = ekiden.within(folder.path()).serve("advice");
+    let served = ekiden.within(folder.path()).serve("no candidates.");
     // Whoever runs these tests may have a model server of their own.
     if served.greeting.contains("There is no model yet") {
         assert_snapshot!(steady(&served.greeting));
+        let chinese = Ekiden::new(&["--listen", "127.0.0.1:0"]).env("HOME", "/home/somebody");
+        let chinese = chinese.env("LC_ALL", "zh_CN.UTF-8").within(folder.path()).serve("没有候选");
+        assert_snapshot!(steady(&chinese.greeting));
     }
 }
 
