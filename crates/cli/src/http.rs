@@ -10,6 +10,8 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use crate::terminal::Say;
+
 /// Traces are text of a few megabytes at most.
 const ANSWER_MAX_BYTES: usize = 64 << 20;
 
@@ -33,6 +35,20 @@ pub(crate) enum AskError {
     /// Something else went wrong.
     #[error("{0}")]
     Broken(String),
+}
+
+impl Say for AskError {
+    fn english(&self) -> String {
+        self.to_string()
+    }
+
+    fn chinese(&self) -> String {
+        match self {
+            Self::Address(text) => format!("`{text}` 不是 http://127.0.0.1:8787 这样的地址"),
+            Self::Nobody(at) => format!("{at} 无人监听"),
+            Self::Broken(text) => text.clone(),
+        }
+    }
 }
 
 /// A question to the gateway.

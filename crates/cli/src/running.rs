@@ -1,11 +1,14 @@
 //! The gateway that runs already, asked through its API. It refuses to look for one elsewhere than
-//! where it is told, or where the configuration says that it listens.
+//! where it is told, where the owner of the state folder listens, or where the configuration says.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use ekiden_config::paths::{Platform, state_dir};
 use ekiden_config::{Config, Env, ProcessEnv};
 use ekiden_engine::Class;
+use ekiden_store::StateFolder;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -175,13 +178,19 @@ pub(crate) struct EntryTold {
 }
 
 impl Api {
-    /// The gateway at a URL, or where the configuration says that it listens.
+    /// The gateway at a URL; else where the owner of the state folder listens, as a `listen` that
+    /// was changed holds from the next start on; else where the configuration says.
     pub(crate) fn at(url: Option<&str>) -> Self {
-        let configured = || {
-            let loaded = Config::find(None, &ProcessEnv).ok()?;
-            Some(format!("http://{}", reached(loaded.config.listen)))
-        };
-        let base = url.map(str::to_owned).or_else(configured);
+        let base = url.map(str::to_owned).or_else(|| {
+            let config = Config::find(None, &ProcessEnv).ok().map(|loaded| loaded.config);
+            let folder = match &config {
+                Some(config) => config.state_folder(&ProcessEnv),
+                None => folder_without_a_file(&ProcessEnv),
+            };
+            let owner = folder.and_then(|folder| StateFolder::owner_of(&folder)?.parse().ok());
+            let listen = owner.or_else(|| config.map(|config| config.listen))?;
+            Some(format!("http://{}", reached(listen)))
+        });
         let bearer = ProcessEnv.var(TOKEN_VARIABLE).map(|token| format!("Bearer {token}"));
         Self { base: base.unwrap_or_else(|| USUAL.to_owned()), bearer }
     }
@@ -457,14 +466,21 @@ impl Api {
         answer.map_err(|error| match error {
             AskError::Address(_) => {
                 let hint = terminal.say(&Advice::OtherAddress);
-                Failure::usage(terminal, &error.to_string(), &hint)
+                Failure::usage(terminal, &terminal.say(&error), &hint)
             }
             AskError::Nobody(_) | AskError::Broken(_) => {
-                let nobody = Trouble::NoGateway { base: self.base.clone(), why: error.to_string() };
+                let nobody =
+                    Trouble::NoGateway { base: self.base.clone(), why: terminal.say(&error) };
                 Failure::trouble(terminal, &nobody, Some(&Advice::StartOne))
             }
         })
     }
+}
+
+/// A file that cannot be used names no folder, and a gateway may run on its last good settings.
+fn folder_without_a_file(env: &dyn Env) -> Option<PathBuf> {
+    let set = env.var("EKIDEN_STATE_DIR").map(PathBuf::from);
+    set.or_else(|| state_dir(env, Platform::here()))
 }
 
 /// A gateway that listens everywhere is reached on this machine.

@@ -113,6 +113,26 @@ fn r01_r02_queues_are_made_named_filled_ordered_and_deleted() {
 }
 
 #[test]
+fn g07_a_gateway_is_found_where_it_listens_though_the_file_says_another_address() {
+    let own = Own::started();
+    let file = own.file().display().to_string();
+    let state = own.folder.path().join("state");
+    let asked = |words: &[&str]| Ekiden::new(words).env("EKIDEN_CONFIG", &file).state(&state).run();
+    // Port 7 of loopback is nobody's.
+    let (code, _, err) = asked(&["config", "set", "listen", "127.0.0.1:7"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(own.text().contains("127.0.0.1:7"), "{}", own.text());
+    let (code, out, err) = asked(&["status"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains(&own.gateway.url), "{out}");
+    fs::write(own.file(), "broken").unwrap();
+    let (_, out, err) = asked(&["queue", "list"]);
+    assert!(out.contains("a/one"), "{out}{err}");
+    let (code, _, err) = asked(&["status", "--url", "http://127.0.0.1:7"]);
+    assert!(code == 1 && err.contains("no gateway at http://127.0.0.1:7"), "{err}");
+}
+
+#[test]
 fn r40_queues_are_carried_from_one_gateway_to_another() {
     let own = Own::started();
     let (code, exported, err) = own.asked("queue export").run();
