@@ -269,8 +269,10 @@ pub(crate) fn read(
     terminal: &Terminal,
     words: impl IntoIterator<Item = OsString>,
 ) -> Result<Asked, Failure> {
-    let words: Vec<OsString> = words.into_iter().collect();
+    let words = as_meant(words.into_iter().collect());
     let of_key = words.get(1).is_some_and(|word| word == "key");
+    let of_check = words.get(1).is_some_and(|word| word == "check")
+        && words.iter().any(|word| word.to_string_lossy().starts_with("--config"));
     let parsed = command(terminal)
         .try_get_matches_from(words)
         .and_then(|matches| Cli::from_arg_matches(&matches));
@@ -282,8 +284,26 @@ pub(crate) fn read(
             let mistake = terminal.say(&Mistake::KeyInSight);
             Err(Failure::usage(terminal, &mistake, &terminal.say(&Advice::PipeKey)))
         }
+        Err(error) if of_check && error.kind() == ErrorKind::UnknownArgument => {
+            let mistake = terminal.say(&Mistake::Unknown { argument: "--config".to_owned() });
+            Err(Failure::usage(terminal, &mistake, &terminal.say(&Advice::CheckFile)))
+        }
         Err(error) => dress::told(terminal, &error),
     }
+}
+
+/// What others' command lines teach, in the words of this one: `help COMMAND` is `COMMAND --help`,
+/// and `--config PATH check` is `check PATH`.
+fn as_meant(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|it| it == word);
+    if is(1, "help") {
+        words.remove(1);
+        words.push("--help".into());
+    } else if is(1, "--config") && is(3, "check") {
+        words.swap(2, 3);
+        words.remove(1);
+    }
+    words
 }
 
 #[cfg(test)]

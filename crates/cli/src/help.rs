@@ -144,6 +144,8 @@ pub(crate) enum Advice {
     },
     /// To write an address.
     Address,
+    /// To name the file to check without an option.
+    CheckFile,
     /// To give a key otherwise.
     PipeKey,
     /// To take one of these.
@@ -163,6 +165,7 @@ impl Say for Advice {
                 "`ekiden --help` and `ekiden COMMAND --help` show what there is".to_owned()
             }
             Self::Address => "write an address with its port, such as 127.0.0.1:8787".to_owned(),
+            Self::CheckFile => "name the file alone: ekiden check PATH".to_owned(),
             Self::PipeKey => {
                 "type it when asked, or pipe it: ekiden key set PROVIDER < FILE".to_owned()
             }
@@ -179,6 +182,7 @@ impl Say for Advice {
                 "`ekiden --help` 与 `ekiden 命令 --help` 列出全部用法".to_owned()
             }
             Self::Address => "请写带端口的地址，例如 127.0.0.1:8787".to_owned(),
+            Self::CheckFile => "直接写文件名：ekiden check PATH".to_owned(),
             Self::PipeKey => "请在提示时输入，或用管道：ekiden key set PROVIDER < 文件".to_owned(),
             Self::Choose { choices } => format!("可选：{}", choices.join("、")),
         }

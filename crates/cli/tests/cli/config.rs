@@ -34,6 +34,14 @@ fn g07_a_good_file_shows_what_it_makes() {
 }
 
 #[test]
+fn g07_the_file_to_check_may_be_named_before_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ekiden.toml"), GOOD).unwrap();
+    let before = Ekiden::new(&["--config", "ekiden.toml", "check"]).within(folder.path());
+    assert_eq!(before.result(), checked(GOOD));
+}
+
+#[test]
 fn g07_the_same_in_chinese() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("ekiden.toml"), GOOD).unwrap();

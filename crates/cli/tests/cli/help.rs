@@ -64,7 +64,7 @@ fn every_command_explains_itself() {
 
 #[test]
 fn a_mistake_on_the_command_line_is_named_with_a_way_on() {
-    let mistakes: [&[&str]; 12] = [
+    let mistakes: [&[&str]; 13] = [
         &["serv"],
         &["--lisen", "127.0.0.1:1"],
         &["--listen", "nowhere"],
@@ -73,6 +73,7 @@ fn a_mistake_on_the_command_line_is_named_with_a_way_on() {
         &["why", "last", "more"],
         &["--listen", "127.0.0.1:1", "check"],
         &["check", "not-there.toml"],
+        &["check", "--config", "not-there.toml"],
         &["ledger", "--by", "week"],
         &["release"],
         &["release", "--all", "--session", "a"],
@@ -83,6 +84,16 @@ fn a_mistake_on_the_command_line_is_named_with_a_way_on() {
         .map(|words| format!("$ ekiden {}\n{}", words.join(" "), Ekiden::new(words).result()))
         .collect();
     assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn help_before_a_command_is_its_help() {
+    let said = |words: &[&str]| Ekiden::new(words).result();
+    assert_eq!(said(&["help"]), said(&["--help"]));
+    assert_eq!(said(&["help", "why"]), said(&["why", "--help"]));
+    assert_eq!(said(&["help", "queue", "add"]), said(&["queue", "add", "--help"]));
+    let (code, _, err) = Ekiden::new(&["help", "nothing"]).run();
+    assert!(code == 2 && err.contains("there is no command `nothing`"), "{err}");
 }
 
 #[test]
@@ -106,6 +117,8 @@ fn without_a_gateway_the_way_to_one_is_told() {
     // Port 9 of loopback is nobody's.
     let asked = ["why", "last", "--url", "http://127.0.0.1:9"];
     assert_snapshot!(Ekiden::new(&asked).result());
+    let chinese = Ekiden::new(&asked).env("LC_ALL", "zh_CN.UTF-8").result();
+    assert!(chinese.contains("127.0.0.1:9 无人监听"), "{chinese}");
     let others: [&[&str]; 12] = [
         &["status"],
         &["sessions"],
