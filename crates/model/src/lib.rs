@@ -1,7 +1,7 @@
 //! Checks the engine against a second opinion; nothing here is shipped, and nothing here decides
 //! for the product.
 //!
-//! - [`reference`] states the rules once more, slowly and plainly.
+//! - [`mod@reference`] states the rules once more, slowly and plainly.
 //! - [`World`] lives through a generated history: it drives an engine as a shell would, feeds the
 //!   reference the same operations, and compares the two after each step.
 //! - [`find`] looks for a breach, seed after seed, and shortens the history that shows it.

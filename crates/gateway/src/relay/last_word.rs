@@ -213,7 +213,7 @@ fn empty_queue(dialect: Dialect, notes: &Notes) -> String {
         .candidates
         .iter()
         .map(|candidate| match candidate.lack(dialect) {
-            Some(lack) => format!("{} {lack}", candidate.route),
+            Some(lack) => format!("{}: {lack}", candidate.route),
             None => candidate.route.to_string(),
         })
         .collect();
