@@ -2,7 +2,7 @@
 //!
 //! It refuses to keep what was said: only that something was said, and the numbers.
 
-use crate::json::{JsonError, Scanner, Text};
+use crate::json::{JsonError, Kind, Scanner, Text};
 
 /// What is known of an answer so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -91,6 +91,18 @@ pub enum Malformed {
     /// JSON, but not an object.
     #[error("not a JSON object")]
     NotAnObject,
+}
+
+/// A scanner at the object that a piece of an answer has to be.
+pub(crate) fn object(text: &str) -> Result<Scanner<'_>, Malformed> {
+    let mut scanner = Scanner::new(text);
+    if scanner.kind()? == Kind::Object {
+        return Ok(scanner);
+    }
+    // What is no JSON at all says so, and where.
+    scanner.skip()?;
+    scanner.finish()?;
+    Err(Malformed::NotAnObject)
 }
 
 /// How the dialect counts input.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::answer::{
     Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
 };
-use crate::json::{JsonError, Kind, Scanner, Text};
+use crate::json::{JsonError, Scanner, Text};
 use crate::stream::Heard;
 
 /// Highest index of a block that is told apart; what is beyond shares it, so that no upstream can
@@ -127,12 +127,7 @@ impl Anthropic {
 
 impl<'a> Seen<'a> {
     fn read(answer: &mut Answer, text: &'a str) -> Result<Self, Malformed> {
-        let mut scanner = Scanner::new(text);
-        if scanner.kind()? != Kind::Object {
-            scanner.skip()?;
-            scanner.finish()?;
-            return Err(Malformed::NotAnObject);
-        }
+        let mut scanner = crate::answer::object(text)?;
         let mut seen = Self::default();
         scanner.object(|inner, key| match &*key.decode() {
             "message" => inner.object_or_skip(|message, key| seen.message(answer, message, key)),

@@ -111,12 +111,7 @@ impl Chat {
 
     /// Reads a chunk, or a whole answer.
     pub(crate) fn object(&mut self, answer: &mut Answer, text: &str) -> Result<Heard, Malformed> {
-        let mut scanner = Scanner::new(text);
-        if scanner.kind()? != Kind::Object {
-            scanner.skip()?;
-            scanner.finish()?;
-            return Err(Malformed::NotAnObject);
-        }
+        let mut scanner = crate::answer::object(text)?;
         let mut seen = Seen::default();
         scanner.object(|inner, key| {
             match &*key.decode() {

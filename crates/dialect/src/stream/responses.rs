@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::answer::{
     Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
 };
-use crate::json::{JsonError, Kind, Scanner, Text};
+use crate::json::{JsonError, Scanner, Text};
 use crate::stream::Heard;
 
 /// The tool calls that are being written.
@@ -94,12 +94,7 @@ impl Responses {
 
 impl<'a> Seen<'a> {
     fn read(answer: &mut Answer, text: &'a str) -> Result<Self, Malformed> {
-        let mut scanner = Scanner::new(text);
-        if scanner.kind()? != Kind::Object {
-            scanner.skip()?;
-            scanner.finish()?;
-            return Err(Malformed::NotAnObject);
-        }
+        let mut scanner = crate::answer::object(text)?;
         let mut seen = Self::default();
         scanner.object(|inner, key| match &*key.decode() {
             "type" => {
