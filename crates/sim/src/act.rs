@@ -166,6 +166,9 @@ pub struct Pace {
     pub first: Duration,
     /// The wait before each further chunk. A whole answer waits for the sum of all.
     pub gap: Duration,
+    /// Bytes written at once, HTTP's own included; 0 sets no limit. The reader is given a chance
+    /// between one piece and the next.
+    pub bite: usize,
 }
 
 /// Keep-alives alone: comment lines in Chat, `ping` events in Anthropic.
@@ -186,6 +189,22 @@ pub enum Fault {
     /// middle of the body.
     Cut {
         /// Chunks before the break.
+        after: usize,
+    },
+    /// The same inside an event: half of the next one comes as well. Whole: as [`Fault::Cut`].
+    Torn {
+        /// Chunks before the broken one.
+        after: usize,
+    },
+    /// The connection is reset after so many chunks. Whole: in the middle of the body.
+    Reset {
+        /// Chunks before the reset.
+        after: usize,
+    },
+    /// After so many chunks comes what is no chunk to HTTP, and the connection is closed. Whole: in
+    /// the middle of the body, which has no length then.
+    BadFraming {
+        /// Chunks before it.
         after: usize,
     },
     /// The response ends in good order after so many chunks, but the answer does not. Whole: half of

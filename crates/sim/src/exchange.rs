@@ -1,11 +1,13 @@
 //! One request and its answer on one connection. It reads, plays the plan that the script gives, and
 //! watches whether the client is still there; it never chooses.
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use crate::act::{Act, After, Status, Trouble};
 use crate::dialect::Turn;
+use crate::director::{Asked, Director};
 use crate::log::{Entry, How, Log, Seen, now};
 use crate::pen::{Extent, Gone, Pen};
 use crate::plan::{Last, Plan, Step, plan};
@@ -16,7 +18,9 @@ pub(crate) trait Prompter {
     /// The act for a request of which only the head is known, if the script wants it so early.
     fn act_at_head(&self, endpoint: Endpoint) -> Option<Act>;
     /// The act for a request that was read.
-    fn act(&self, ask: &Ask) -> Act;
+    fn act(&self, ask: &Ask, asked: &Asked<'_>) -> Act;
+    /// Who hears what goes out.
+    fn director(&self) -> Option<&dyn Director>;
     /// The models to list.
     fn models(&self) -> Vec<String>;
     fn log(&self) -> &watch::Sender<Log>;
@@ -49,15 +53,16 @@ where
         Err(ReadError::Unreadable) => return Next::Reset,
     };
     let endpoint = Endpoint::of(&head.path);
+    let line = seen(&head, endpoint, connection);
     let entry =
-        Entry::open(prompter.log(), seen(&head, endpoint, connection), prompter.requests_max());
+        Entry::open(prompter.log(), line, prompter.requests_max()).heard_by(prompter.director());
     if let Some(act) = prompter.act_at_head(endpoint) {
         entry.amend(|seen| seen.act = Some(act));
         entry.close(How::Broken);
         return Next::Reset;
     }
-    let ask = match read(&head, endpoint, inbox, pen, &entry).await {
-        Ok(ask) => ask,
+    let (ask, body) = match read(&head, endpoint, inbox, pen, &entry).await {
+        Ok(read) => read,
         Err(ReadError::Gone) => {
             entry.close(How::ClientGone);
             return Next::Close;
@@ -67,7 +72,7 @@ where
             return Next::Reset;
         }
     };
-    let (turn, act) = stage(prompter, endpoint, ask, &entry);
+    let (turn, act) = stage(prompter, &head, ask, &body, &entry);
     let mut plan = plan(&act, &turn, &prompter.models());
     if head.method == "HEAD" {
         without_body(&mut plan);
@@ -95,7 +100,7 @@ fn seen(head: &Head, endpoint: Endpoint, connection: usize) -> Seen {
         method: head.method.clone(),
         path: head.path.clone(),
         headers: head.headers.clone(),
-        body: bytes::Bytes::new(),
+        body: Bytes::new(),
         model: None,
         streaming: false,
         act: None,
@@ -112,7 +117,7 @@ async fn read<R, W>(
     inbox: &mut Inbox<R>,
     pen: &mut Pen<W>,
     entry: &Entry<'_>,
-) -> Result<Option<Ask>, ReadError>
+) -> Result<(Option<Ask>, Bytes), ReadError>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -124,25 +129,29 @@ where
     let body = inbox.body(head.framing).await?;
     let ask = Ask::read(endpoint, &body);
     entry.amend(|seen| {
-        seen.body = body;
+        seen.body = body.clone();
         if let Some(ask) = &ask {
             seen.model.clone_from(&ask.model);
             seen.streaming = ask.streaming;
         }
     });
-    Ok(ask)
+    Ok((ask, body))
 }
 
 /// A body that could not be read gets a 400, and takes no step of the script.
 fn stage(
     prompter: &impl Prompter,
-    endpoint: Endpoint,
+    head: &Head,
     ask: Option<Ask>,
+    body: &Bytes,
     entry: &Entry<'_>,
 ) -> (Turn, Act) {
+    let endpoint = Endpoint::of(&head.path);
     match ask {
         Some(ask) => {
-            let act = prompter.act(&ask);
+            let number = entry.number();
+            let asked = Asked { number, path: &head.path, headers: &head.headers, body };
+            let act = prompter.act(&ask, &asked);
             entry.amend(|seen| seen.act = Some(act.clone()));
             (Turn { ask, number: entry.number() }, act)
         }
@@ -158,6 +167,7 @@ async fn perform<W: AsyncWrite + Unpin>(
     plan: &Plan,
     entry: &Entry<'_>,
 ) -> Result<Last, Gone> {
+    pen.bite = plan.bite;
     for step in &plan.steps {
         match step {
             Step::Head { code, headers, extent } => {
@@ -165,6 +175,7 @@ async fn perform<W: AsyncWrite + Unpin>(
             }
             Step::Body(bytes) => pen.body(entry, bytes).await?,
             Step::Event(bytes) => event(pen, entry, bytes).await?,
+            Step::Raw(bytes) => pen.raw(entry, bytes).await?,
             Step::Repeat(bytes, gap) => loop {
                 if gap.is_zero() {
                     // Without this a client that always reads would keep the thread from others.
@@ -233,7 +244,7 @@ async fn leave<R: AsyncRead + Unpin>(
 fn without_body(plan: &mut Plan) {
     plan.steps.retain(|step| match step {
         Step::Head { .. } | Step::Wait(_) | Step::Forever => true,
-        Step::Body(_) | Step::Event(_) | Step::Repeat(..) => false,
+        Step::Body(_) | Step::Event(_) | Step::Raw(_) | Step::Repeat(..) => false,
     });
     for step in &mut plan.steps {
         if let Step::Head { extent: extent @ Extent::Chunked, .. } = step {

@@ -19,6 +19,7 @@
 
 mod act;
 mod dialect;
+mod director;
 mod exchange;
 mod gzip;
 mod log;
@@ -33,6 +34,7 @@ pub use act::{
     Act, After, Answer, Beats, Coding, DEFAULT_TEXT, Fault, Finish, Pace, Place, Prefill,
     ResetPoint, Status, ToolCall, Trouble, Usage,
 };
+pub use director::{Asked, Director};
 pub use log::{End, How, Log, Seen};
 pub use parse::{ParseError, WORDS};
 pub use request::Endpoint;

@@ -5,6 +5,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::act::Act;
+use crate::director::Director;
 use crate::request::Endpoint;
 
 /// Everything so far. A copy is cheap: bodies are shared.
@@ -131,6 +132,7 @@ pub(crate) struct Entry<'a> {
     log: &'a watch::Sender<Log>,
     number: usize,
     how: How,
+    director: Option<&'a dyn Director>,
 }
 
 impl<'a> Entry<'a> {
@@ -149,7 +151,19 @@ impl<'a> Entry<'a> {
             log.in_flight += 1;
             log.in_flight_max = log.in_flight_max.max(log.in_flight);
         });
-        Entry { log, number, how: How::Stopped }
+        Entry { log, number, how: How::Stopped, director: None }
+    }
+
+    /// With somebody who hears what goes out, and how it ends.
+    pub(crate) fn heard_by(mut self, director: Option<&'a dyn Director>) -> Entry<'a> {
+        self.director = director;
+        self
+    }
+
+    pub(crate) fn says(&self, part: &[u8]) {
+        if let Some(director) = self.director {
+            director.says(self.number, part);
+        }
     }
 
     pub(crate) fn number(&self) -> usize {
@@ -178,6 +192,9 @@ impl Drop for Entry<'_> {
                 seen.end = Some(end);
             }
         });
+        if let Some(director) = self.director {
+            director.ended(self.number, end);
+        }
     }
 }
 

@@ -30,7 +30,11 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("beats", "beats:500/30s", "keep-alives every so often for so long, then the answer"),
     ("first", "first:20s", "a wait before the first chunk"),
     ("drip", "drip:50", "a wait between chunks"),
+    ("bite", "bite:7", "at most so many bytes written at once"),
     ("cut", "cut:3", "closed after so many chunks, the response unfinished"),
+    ("torn", "torn:3", "closed inside the chunk after so many"),
+    ("reset-after", "reset-after:3", "the connection reset after so many chunks"),
+    ("bad-framing", "bad-framing:3", "after so many chunks no HTTP any more, then closed"),
     (
         "eof",
         "eof:3",
@@ -351,6 +355,7 @@ fn delivery(answer: &mut Answer, word: &Word<'_>) -> Result<bool, ParseError> {
         "head" => answer.pace.head = word.time()?,
         "first" => answer.pace.first = word.time()?,
         "drip" => answer.pace.gap = word.time()?,
+        "bite" => answer.pace.bite = word.number()?,
         "beats" => {
             let pair = word.pair().and_then(|(every, during)| {
                 duration(every).zip(duration(during)).filter(|(every, _)| !every.is_zero())
@@ -375,6 +380,9 @@ fn delivery(answer: &mut Answer, word: &Word<'_>) -> Result<bool, ParseError> {
 fn fault(word: &Word<'_>) -> Result<Fault, ParseError> {
     Ok(match word.name {
         "cut" => Fault::Cut { after: word.number()? },
+        "torn" => Fault::Torn { after: word.number()? },
+        "reset-after" => Fault::Reset { after: word.number()? },
+        "bad-framing" => Fault::BadFraming { after: word.number()? },
         "eof" => Fault::CleanEof { after: word.number()? },
         "no-end" => word.bare().map(|()| Fault::NoTerminator)?,
         "silence" => match word.pair() {

@@ -24,12 +24,14 @@ pub(crate) enum Extent {
 /// The writing half of a connection.
 pub(crate) struct Pen<W> {
     pub(crate) writer: W,
+    /// Bytes written at once; 0 sets no limit.
+    pub(crate) bite: usize,
     chunked: bool,
 }
 
 impl<W: AsyncWrite + Unpin> Pen<W> {
     pub(crate) fn new(writer: W) -> Pen<W> {
-        Pen { writer, chunked: false }
+        Pen { writer, bite: 0, chunked: false }
     }
 
     pub(crate) async fn head(
@@ -60,6 +62,7 @@ impl<W: AsyncWrite + Unpin> Pen<W> {
         if bytes.is_empty() {
             return Ok(());
         }
+        entry.says(bytes);
         if !self.chunked {
             return self.raw(entry, bytes).await;
         }
@@ -77,12 +80,16 @@ impl<W: AsyncWrite + Unpin> Pen<W> {
     pub(crate) async fn raw(&mut self, entry: &Entry<'_>, bytes: &[u8]) -> Result<(), Gone> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            let count = self.writer.write(rest).await.map_err(|_| Gone)?;
+            let next = if self.bite == 0 { rest } else { &rest[..rest.len().min(self.bite)] };
+            let count = self.writer.write(next).await.map_err(|_| Gone)?;
             if count == 0 {
                 return Err(Gone);
             }
             entry.amend(|seen| seen.written = seen.written.saturating_add(count as u64));
             rest = rest.get(count..).unwrap_or_default();
+            if self.bite > 0 {
+                tokio::task::yield_now().await;
+            }
         }
         self.writer.flush().await.map_err(|_| Gone)
     }

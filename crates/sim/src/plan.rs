@@ -23,6 +23,8 @@ pub(crate) enum Step {
     Body(Bytes),
     /// A part of the body that is one event.
     Event(Bytes),
+    /// Bytes that are not framed as HTTP would frame them.
+    Raw(Bytes),
     /// This event for ever, with this between one and the next.
     Repeat(Bytes, Duration),
     Wait(Duration),
@@ -44,7 +46,18 @@ pub(crate) enum Last {
 pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     pub(crate) last: Last,
+    /// Bytes written at once; 0 sets no limit.
+    pub(crate) bite: usize,
 }
+
+impl Plan {
+    fn new(steps: Vec<Step>, last: Last) -> Plan {
+        Plan { steps, last, bite: 0 }
+    }
+}
+
+/// Where the length of a chunk should stand.
+const NO_LENGTH: &[u8] = b"what follows has no length\r\n";
 
 const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
 const JSON: &str = "application/json";
@@ -60,13 +73,11 @@ pub(crate) fn plan(act: &Act, turn: &Turn, models: &[String]) -> Plan {
         Act::Answer(answer) if turn.ask.streaming => stream(answer, turn),
         Act::Answer(answer) => whole(answer, turn, models),
         Act::Status(parts) => status(parts, turn),
-        Act::Reset(ResetPoint::Head | ResetPoint::Request) => {
-            Plan { steps: Vec::new(), last: Last::Reset }
-        }
-        Act::Hang => Plan { steps: vec![Step::Forever], last: Last::Close },
+        Act::Reset(ResetPoint::Head | ResetPoint::Request) => Plan::new(Vec::new(), Last::Reset),
+        Act::Hang => Plan::new(vec![Step::Forever], Last::Close),
         Act::HeadersThenSilence => {
             let head = head(turn, content_type(turn), &Answer::default(), Extent::Chunked);
-            Plan { steps: vec![head, Step::Forever], last: Last::Close }
+            Plan::new(vec![head, Step::Forever], Last::Close)
         }
         Act::Html => {
             let page = "<!DOCTYPE html>\n<html><head><title>Welcome</title></head>\
@@ -74,11 +85,11 @@ pub(crate) fn plan(act: &Act, turn: &Turn, models: &[String]) -> Plan {
             let extent = Extent::Length(page.len() as u64);
             let head = head(turn, "text/html; charset=utf-8", &Answer::default(), extent);
             let steps = vec![head, Step::Body(Bytes::from_static(page.as_bytes()))];
-            Plan { steps, last: Last::Whole(After::KeepAlive) }
+            Plan::new(steps, Last::Whole(After::KeepAlive))
         }
         Act::ZeroBytes => {
             let head = head(turn, content_type(turn), &Answer::default(), Extent::Length(0));
-            Plan { steps: vec![head], last: Last::Whole(After::KeepAlive) }
+            Plan::new(vec![head], Last::Whole(After::KeepAlive))
         }
     }
 }
@@ -100,7 +111,7 @@ fn status(status: &Status, turn: &Turn) -> Plan {
     if !bodiless {
         steps.push(Step::Body(Bytes::from(body)));
     }
-    Plan { steps, last: Last::Whole(After::KeepAlive) }
+    Plan::new(steps, Last::Whole(After::KeepAlive))
 }
 
 fn stream(answer: &Answer, turn: &Turn) -> Plan {
@@ -119,7 +130,7 @@ fn stream(answer: &Answer, turn: &Turn) -> Plan {
     push_wait(&mut steps, answer.pace.head);
     steps.push(head(turn, EVENT_STREAM, answer, extent));
     steps.extend(body);
-    Plan { steps, last }
+    Plan { steps, last, bite: answer.pace.bite }
 }
 
 /// A stream's body in the making.
@@ -139,23 +150,26 @@ impl Score<'_> {
             return (out, whole);
         };
         let last = match fault {
-            Fault::Cut { after } => {
-                self.play(&mut out, upto(frames, after));
-                Last::Close
+            Fault::Cut { after } => self.stop(&mut out, upto(frames, after), None, Last::Close),
+            Fault::Torn { after } => {
+                let before = upto(frames, after);
+                let torn = frames.get(before.len()).map(|next| Step::Body(half(&next.bytes)));
+                self.stop(&mut out, before, torn, Last::Close)
             }
-            Fault::CleanEof { after } => {
-                self.play(&mut out, upto(frames, after));
-                whole
+            Fault::Reset { after } => self.stop(&mut out, upto(frames, after), None, Last::Reset),
+            Fault::BadFraming { after } => {
+                let noise = Some(Step::Raw(Bytes::from_static(NO_LENGTH)));
+                self.stop(&mut out, upto(frames, after), noise, Last::Close)
             }
+            Fault::CleanEof { after } => self.stop(&mut out, upto(frames, after), None, whole),
             Fault::NoTerminator => {
                 let rest = frames.iter().filter(|frame| frame.kind != Kind::Terminal);
                 self.play(&mut out, rest);
                 whole
             }
             Fault::Silence { after, pause } => {
-                self.play(&mut out, upto(frames, after));
-                out.push(pause.map_or(Step::Forever, Step::Wait));
-                Last::Close
+                let silence = Some(pause.map_or(Step::Forever, Step::Wait));
+                self.stop(&mut out, upto(frames, after), silence, Last::Close)
             }
             Fault::Malformed { at } => {
                 let before = upto(frames, at);
@@ -201,6 +215,13 @@ impl Score<'_> {
             }
         };
         (out, last)
+    }
+
+    /// Plays these frames, then at most one more step.
+    fn stop(&self, out: &mut Vec<Step>, frames: &[Frame], then: Option<Step>, last: Last) -> Last {
+        self.play(out, frames);
+        out.extend(then);
+        last
     }
 
     fn beats(&self, out: &mut Vec<Step>) {
@@ -253,6 +274,10 @@ fn upto(frames: &[Frame], chunks: usize) -> &[Frame] {
     &frames[..end.unwrap_or(frames.len())]
 }
 
+fn half(bytes: &Bytes) -> Bytes {
+    bytes.slice(..bytes.len() / 2)
+}
+
 fn mangled(frames: &[Frame], index: Option<usize>) -> Vec<Frame> {
     let mut out = frames.to_vec();
     if let Some(frame) = index.and_then(|index| out.get_mut(index)) {
@@ -273,22 +298,7 @@ fn whole(answer: &Answer, turn: &Turn, models: &[String]) -> Plan {
             turn.whole(&with_half_arguments(answer)).to_string()
         }
     };
-    let middle = body.floor_char_boundary(body.len() / 2);
-    match fault {
-        Some(Fault::CleanEof { .. } | Fault::Mangled { .. }) => body.truncate(middle),
-        // A bare control character is JSON nowhere, inside a string or out of it.
-        Some(Fault::Malformed { .. }) => body.insert_str(middle, "\u{1}{broken"),
-        Some(Fault::ErrorEvent { trouble, .. }) => body = turn.error(trouble).to_string(),
-        Some(
-            Fault::Cut { .. }
-            | Fault::NoTerminator
-            | Fault::Silence { .. }
-            | Fault::MangledTool
-            | Fault::Endless
-            | Fault::WrongLength { .. },
-        )
-        | None => {}
-    }
+    misspeak(&mut body, fault, turn);
     let mut body = body.into_bytes();
     if answer.coding == Coding::Gzip {
         let mut gzip = Gzip::default();
@@ -298,9 +308,18 @@ fn whole(answer: &Answer, turn: &Turn, models: &[String]) -> Plan {
     let full = body.len() as u64;
     let middle = body.len() / 2;
     let (extent, rest, last) = match fault {
-        Some(Fault::Cut { .. }) => {
+        Some(Fault::Cut { .. } | Fault::Torn { .. }) => {
             body.truncate(middle);
             (Extent::Length(full), None, Last::Close)
+        }
+        Some(Fault::Reset { .. }) => {
+            body.truncate(middle);
+            (Extent::Length(full), None, Last::Reset)
+        }
+        Some(Fault::BadFraming { .. }) => {
+            body.truncate(middle);
+            let raw = Step::Raw(Bytes::from_static(NO_LENGTH));
+            (Extent::Chunked, Some(raw), Last::Close)
         }
         Some(Fault::Silence { pause, .. }) => {
             body.truncate(middle);
@@ -328,7 +347,30 @@ fn whole(answer: &Answer, turn: &Turn, models: &[String]) -> Plan {
     steps.push(head(turn, JSON, answer, extent));
     steps.push(Step::Body(Bytes::from(body)));
     steps.extend(rest);
-    Plan { steps, last }
+    Plan { steps, last, bite: answer.pace.bite }
+}
+
+/// What a fault makes of the JSON itself.
+fn misspeak(body: &mut String, fault: Option<Fault>, turn: &Turn) {
+    let middle = body.floor_char_boundary(body.len() / 2);
+    match fault {
+        Some(Fault::CleanEof { .. } | Fault::Mangled { .. }) => body.truncate(middle),
+        // A bare control character is JSON nowhere, inside a string or out of it.
+        Some(Fault::Malformed { .. }) => body.insert_str(middle, "\u{1}{broken"),
+        Some(Fault::ErrorEvent { trouble, .. }) => *body = turn.error(trouble).to_string(),
+        Some(
+            Fault::Cut { .. }
+            | Fault::Torn { .. }
+            | Fault::Reset { .. }
+            | Fault::BadFraming { .. }
+            | Fault::NoTerminator
+            | Fault::Silence { .. }
+            | Fault::MangledTool
+            | Fault::Endless
+            | Fault::WrongLength { .. },
+        )
+        | None => {}
+    }
 }
 
 /// The answer itself, but for a tool call that the script breaks.
@@ -357,7 +399,7 @@ fn code(steps: &mut Vec<Step>) {
             Step::Body(bytes) | Step::Event(bytes) | Step::Repeat(bytes, _) => {
                 *bytes = Bytes::from(gzip.part(bytes));
             }
-            Step::Head { .. } | Step::Wait(_) | Step::Forever => {}
+            Step::Head { .. } | Step::Raw(_) | Step::Wait(_) | Step::Forever => {}
         }
     }
     steps.push(Step::Body(Bytes::from(gzip.finish())));
@@ -366,7 +408,7 @@ fn code(steps: &mut Vec<Step>) {
 fn length(steps: &[Step]) -> u64 {
     let bytes = steps.iter().map(|step| match step {
         Step::Body(bytes) | Step::Event(bytes) => bytes.len() as u64,
-        Step::Head { .. } | Step::Repeat(..) | Step::Wait(_) | Step::Forever => 0,
+        Step::Head { .. } | Step::Raw(_) | Step::Repeat(..) | Step::Wait(_) | Step::Forever => 0,
     });
     bytes.sum()
 }

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::act::{Act, ResetPoint, Status};
+use crate::director::{Asked, Director};
 use crate::exchange::{Next, Prompter, exchange};
 use crate::log::{Line, Log};
 use crate::pen::Pen;
@@ -29,6 +30,7 @@ pub struct Upstream {
 struct Shared {
     scripts: Mutex<Scripts>,
     log: watch::Sender<Log>,
+    director: Option<Arc<dyn Director>>,
 }
 
 #[derive(Debug)]
@@ -51,6 +53,17 @@ impl Upstream {
     /// soundly, other paths with 404, until [`Upstream::script_at`] says otherwise.
     #[must_use]
     pub fn new(script: Script) -> Upstream {
+        Upstream::with(script, None)
+    }
+
+    /// Lets this director choose what requests for an answer get. Others are answered soundly, or
+    /// by the script of their endpoint.
+    #[must_use]
+    pub fn directed(director: Arc<dyn Director>) -> Upstream {
+        Upstream::with(Script::default(), Some(director))
+    }
+
+    fn with(script: Script, director: Option<Arc<dyn Director>>) -> Upstream {
         let scripts = Scripts {
             usual: Cursor::new(script),
             by_model: Vec::new(),
@@ -58,7 +71,8 @@ impl Upstream {
             models: Vec::new(),
             requests_max: usize::MAX,
         };
-        let shared = Shared { scripts: Mutex::new(scripts), log: watch::Sender::default() };
+        let log = watch::Sender::default();
+        let shared = Shared { scripts: Mutex::new(scripts), log, director };
         Upstream { shared: Arc::new(shared) }
     }
 
@@ -235,6 +249,9 @@ impl Scripts {
 
 impl Prompter for Shared {
     fn act_at_head(&self, endpoint: Endpoint) -> Option<Act> {
+        if self.director.is_some() {
+            return None;
+        }
         let mut scripts = self.scripts();
         let tied = scripts.by_endpoint.iter().any(|(key, _)| *key == endpoint);
         if !tied && !scripts.by_model.is_empty() {
@@ -244,10 +261,17 @@ impl Prompter for Shared {
         (cursor.peek() == Act::Reset(ResetPoint::Head)).then(|| cursor.advance())
     }
 
-    fn act(&self, ask: &Ask) -> Act {
+    fn act(&self, ask: &Ask, asked: &Asked<'_>) -> Act {
+        if let Some(director) = self.director.as_ref().filter(|_| ask.endpoint.is_call()) {
+            return director.act(asked);
+        }
         let mut scripts = self.scripts();
         let cursor = scripts.cursor(ask.endpoint, ask.model.as_deref());
         cursor.map_or_else(|| Act::from(crate::Answer::default()), Cursor::advance)
+    }
+
+    fn director(&self) -> Option<&dyn Director> {
+        self.director.as_deref()
     }
 
     fn models(&self) -> Vec<String> {

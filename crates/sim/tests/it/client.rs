@@ -179,7 +179,7 @@ impl<IO: AsyncRead + AsyncWrite + Unpin> Client<IO> {
         loop {
             let Some(line) = self.until(b"\r\n").await else { return false };
             let line = String::from_utf8(line).unwrap();
-            let size = usize::from_str_radix(line.trim_end(), 16).unwrap();
+            let Ok(size) = usize::from_str_radix(line.trim_end(), 16) else { return false };
             while self.buffer.len() < size + 2 {
                 if !self.fill().await {
                     return false;

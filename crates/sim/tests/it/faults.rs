@@ -39,6 +39,46 @@ async fn a_cut_whole_answer_is_shorter_than_declared() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_torn_stream_stops_inside_an_event() {
+    for way in Way::STREAMS {
+        let full = played("ok:one two three", way).await;
+        let cut = played("ok:one two three | cut:1", way).await;
+        let reply = played("ok:one two three | torn:1", way).await;
+        assert!(!reply.whole && full.body.starts_with(&reply.body), "{way:?}");
+        assert!(reply.body.len() > cut.body.len(), "{way:?}");
+        assert!(!reply.body.ends_with(b"\n\n"), "{way:?}");
+    }
+    for way in Way::WHOLE {
+        assert_eq!(played("torn:1", way).await.body, played("cut:1", way).await.body);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_and_bad_framing_leave_what_came_before() {
+    for act in ["reset-after:1", "bad-framing:1"] {
+        for way in Way::STREAMS {
+            let reply = played(&format!("ok:one two three | {act}"), way).await;
+            assert!(!reply.whole, "{act} {way:?}");
+            assert_eq!(reply.said(way).text, "one ", "{act} {way:?}");
+        }
+        for way in Way::WHOLE {
+            let full = played("ok", way).await;
+            let reply = played(act, way).await;
+            assert!(!reply.whole, "{act} {way:?}");
+            assert_eq!(reply.body, full.body[..full.body.len() / 2], "{act} {way:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_bites_make_the_same_answer() {
+    for way in Way::ALL {
+        let reply = played("ok:one two three | bite:3", way).await;
+        assert_eq!(reply.body, played("ok:one two three", way).await.body, "{way:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_clean_end_too_early_is_clean_only_for_http() {
     for way in Way::ALL {
         let reply = played("ok:one two three | eof:1", way).await;

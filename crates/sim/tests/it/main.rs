@@ -7,6 +7,8 @@ mod client;
 #[cfg(test)]
 mod connections;
 #[cfg(test)]
+mod director;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod pace;

@@ -43,6 +43,9 @@ fn faults() -> Vec<Row> {
     let ms = Duration::from_millis;
     vec![
         ("cut:3", faulty(Fault::Cut { after: 3 })),
+        ("torn:3", faulty(Fault::Torn { after: 3 })),
+        ("reset-after:3", faulty(Fault::Reset { after: 3 })),
+        ("bad-framing:3", faulty(Fault::BadFraming { after: 3 })),
         ("eof:0", faulty(Fault::CleanEof { after: 0 })),
         ("no-end", faulty(Fault::NoTerminator)),
         ("silence:3", faulty(Fault::Silence { after: 3, pause: None })),
@@ -81,6 +84,7 @@ fn deliveries() -> Vec<Row> {
         ("head:2s", paced(Pace { head: ms(2_000), ..Pace::default() })),
         ("first:2m", paced(Pace { first: ms(120_000), ..Pace::default() })),
         ("drip:5ms", paced(Pace { gap: ms(5), ..Pace::default() })),
+        ("bite:7", paced(Pace { bite: 7, ..Pace::default() })),
         ("drip:5", Act::from(Answer::default().drip(ms(5)))),
         (
             "beats:500/30s",
