@@ -201,12 +201,7 @@ impl Score<'_> {
                 whole
             }
             Fault::Endless => {
-                let before = upto(frames, self.chunks);
-                self.play(&mut out, before);
-                let again = before.iter().rfind(|f| f.kind.is_chunk()).or(before.last());
-                if let Some(again) = again {
-                    out.push(Step::Repeat(again.bytes.clone(), self.answer.pace.gap));
-                }
+                self.go_on(&mut out, frames);
                 Last::Close
             }
             Fault::WrongLength { by: _ } => {
@@ -222,6 +217,14 @@ impl Score<'_> {
         self.play(out, frames);
         out.extend(then);
         last
+    }
+
+    /// Plays all but the finish, then the last chunk for ever.
+    fn go_on(&self, out: &mut Vec<Step>, frames: &[Frame]) {
+        let before = upto(frames, self.chunks);
+        self.play(out, before);
+        let again = before.iter().rfind(|frame| frame.kind.is_chunk()).or(before.last());
+        out.extend(again.map(|again| Step::Repeat(again.bytes.clone(), self.answer.pace.gap)));
     }
 
     fn beats(&self, out: &mut Vec<Step>) {
