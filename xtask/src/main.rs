@@ -10,6 +10,7 @@ mod clients;
 mod command;
 mod debian;
 mod digest;
+mod dsh;
 mod house;
 mod project;
 mod report;
@@ -34,6 +35,7 @@ usage: cargo xtask COMMAND
                  pass, --count-only for instructions alone, --write to renew BENCHMARKS.md
   clients        real clients through every fault; --light for the libraries alone, --only=NAME,NAME
                  for some agents, --write to renew the tables of docs/clients.md
+  dsh            the plugin in the real DeepSeek Harness; --light without the browser
   rules          which numbered rules are named by a test, and which by none";
 
 fn main() -> ExitCode {
@@ -60,6 +62,7 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
         }
         ["bench", options @ ..] => bench::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["clients", options @ ..] => clients::run(&project, options).map(|()| ExitCode::SUCCESS),
+        ["dsh", options @ ..] => dsh::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["rules"] => rules::show(&project).map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             report::say(USAGE);
