@@ -26,8 +26,8 @@ export class Home {
     const providers = {}
     for (const model of models) {
       const spec = typeof model === 'string' ? { id: model } : model
-      const { provider = 'mock', ...rest } = spec
-      providers[provider] ??= { ...openAi(url), models: [] }
+      const { provider = 'mock', profile, ...rest } = spec
+      providers[provider] ??= { ...openAi(url), ...profile, models: [] }
       providers[provider].models.push(rest)
     }
     const first = typeof models[0] === 'string' ? { id: models[0] } : models[0]

@@ -1,5 +1,5 @@
-// An upstream that does as it is told, model by model. It speaks OpenAI's chat dialect alone, judges nothing, and never goes on by
-// itself: what waits, waits until the test lets it go or the client leaves.
+// An upstream that does as it is told, model by model. It speaks OpenAI's chat dialect (of Anthropic's it knows a plain
+// answer), judges nothing, and never goes on by itself: what waits, waits until the test lets it go or the client leaves.
 import http from 'node:http'
 import { once } from 'node:events'
 
@@ -65,6 +65,14 @@ export class Upstream {
     }
   }
 
+  #plain(request, response, body) {
+    this.calls.push({ model: body.model, kind: kindOf(body), body, headers: request.headers, url: request.url })
+    this.#changed()
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const event of anthropic(body.model)) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    response.end()
+  }
+
   async #serve(request, response) {
     const parts = []
     request.on('error', () => {})
@@ -72,6 +80,7 @@ export class Upstream {
     for await (const part of request) parts.push(part)
     if (request.method === 'GET') return response.end(JSON.stringify({ object: 'list', data: [] }))
     const body = JSON.parse(Buffer.concat(parts).toString() || '{}')
+    if (request.url.endsWith('/messages')) return this.#plain(request, response, body)
     const kind = kindOf(body)
     const call = { model: body.model, kind, body, headers: request.headers, at: performance.now(), left: false, over: undefined }
     call.over = new Promise(done => response.once('close', () => {
@@ -90,7 +99,18 @@ export class Upstream {
   }
 }
 
-/** Whom the host calls for: its own inner calls bear no tools. */
+/** A whole answer in Anthropic's dialect. */
+function* anthropic(model) {
+  const usage = { input_tokens: 11, output_tokens: 5 }
+  yield { type: 'message_start', message: { id: 'msg_1', type: 'message', role: 'assistant', model, content: [], stop_reason: null, stop_sequence: null, usage } }
+  yield { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
+  yield { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: answerOf(model) } }
+  yield { type: 'content_block_stop', index: 0 }
+  yield { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage }
+  yield { type: 'message_stop' }
+}
+
+/** For whom the host calls: its own inner calls bear no tools. */
 function kindOf(body) {
   if (body.tools?.length > 0) return 'turn'
   const text = JSON.stringify(body.messages?.at(-1)?.content ?? '')
