@@ -119,6 +119,7 @@ impl Memory {
         let ids = &facts.ids;
         let first = header(SESSION_HEADER)
             .or_else(|| header("x-claude-code-session-id"))
+            .or_else(|| header("x-deepseek-harness-session-id"))
             .or_else(|| body(&ids.metadata_session_id))
             .or_else(|| body(&ids.metadata_user_id))
             .or_else(|| header("session-id"))
@@ -174,6 +175,7 @@ impl Memory {
         let mut side = facts.title_only
             || asks_for_title_in_words(headers, facts)
             || class.is_some_and(|class| !matches!(class, "" | "main" | "subagent"))
+            || text(headers, "x-deepseek-harness-compact").is_some()
             || turn_kind(headers).is_some_and(|kind| kind != "turn");
         // Everybody without a session shares the bucket: what one offered says nothing of another.
         if session.kind != SessionKind::Background {

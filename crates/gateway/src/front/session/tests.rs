@@ -74,6 +74,17 @@ fn g04_the_first_hit_wins_in_the_measured_order() {
 }
 
 #[test]
+fn g04_deepseek_harness_names_its_session_and_r47_its_compaction() {
+    let session = ("x-deepseek-harness-session-id", "session-1");
+    assert_eq!(name(&[session, ("session_id", "other")], HELLO), "open.session-1");
+    let purpose = |pairs: &[(&str, &str)]| {
+        sessions().identify(&headers(pairs), &facts(WITH_TOOLS), "q", &[]).purpose
+    };
+    assert_eq!(purpose(&[session]), Purpose::Main);
+    assert_eq!(purpose(&[session, ("x-deepseek-harness-compact", "1")]), Purpose::Internal);
+}
+
+#[test]
 fn g04_metadata_user_id_in_all_its_forms() {
     for (user_id, session) in [
         (r#"{\"device_id\":\"d\",\"session_id\":\"s1\"}"#, "open.s1"),
