@@ -120,7 +120,9 @@ export type Holder =
 export type Verdict =
   | { readonly kind: 'spared' | 'whole' | 'truncated' }
   | { readonly kind: 'cooled'; readonly ms: number }
-  | { readonly kind: 'quarantined'; readonly untilMs?: number };
+  | { readonly kind: 'quarantined'; readonly untilMs?: number }
+  /** Counted by the breaker, which did not open. */
+  | { readonly kind: 'struck'; readonly namedMs?: number };
 
 /** Why something ended before its time. */
 export type LiftedBy = 'success' | 'release' | 'reset';
@@ -148,6 +150,16 @@ export type Fact =
       readonly outputTokens?: number; readonly speakingMs: number }
   | { readonly kind: 'called'; readonly call: string }
   | { readonly kind: 'turned'; readonly day: number }
+  | { readonly kind: 'opened'; readonly route: Route; readonly ms: number;
+      readonly failures: number; readonly by: 'threshold' | 'probe' | 'named' | 'at-once';
+      readonly class: FailureClass; readonly call: string; readonly attempt: number }
+  | { readonly kind: 'served-instead'; readonly call: string; readonly head: Route;
+      readonly route: Route }
+  | { readonly kind: 'continued'; readonly session: string;
+      readonly cause: 'truncation' | 'failure'; readonly count: number }
+  | { readonly kind: 'not-continued'; readonly session: string; readonly why: string }
+  /** No `session`: everybody's. */
+  | { readonly kind: 'paused' | 'resumed'; readonly session?: string }
   /** A kind that this build does not translate yet: its words as they came. */
   | { readonly kind: 'other'; readonly words: readonly string[] };
 
@@ -169,10 +181,6 @@ export type Note =
       readonly queue: string }
   | { readonly what: 'rescued'; readonly session: string; readonly queue: string;
       readonly route: Route; readonly class: FailureClass }
-  | { readonly what: 'continued'; readonly session: string; readonly after: 'truncation' | 'failure';
-      readonly count: number; readonly class?: FailureClass }
-  | { readonly what: 'not-continued'; readonly session: string; readonly reason: string;
-      readonly class?: FailureClass; readonly evidence?: Evidence }
   | { readonly what: 'switched'; readonly session: string; readonly turn: number;
       readonly step: number; readonly head: Route; readonly from: Route; readonly to: Route;
       readonly reason: string; readonly failure?: Evidence }
@@ -181,7 +189,7 @@ export type Note =
 /** What a client was told instead of a whole answer. */
 export interface Told {
   readonly code: 'as_it_came' | 'overflow' | 'come_back' | 'do_not_retry' | 'empty_queue'
-    | 'local_network' | 'deadline' | 'broken';
+    | 'local_network' | 'deadline' | 'stopped' | 'broken';
   readonly class?: FailureClass;
   /** After how long to come back. */
   readonly seconds?: number;
@@ -295,12 +303,12 @@ export interface RouteStatus {
   readonly inFlight: number;
   readonly seatsTaken: number;
   readonly holders: readonly Holder[];
+  /** Today's attempts (R29). */
   readonly successes: number;
   readonly failures: number;
-  /** A session waits for its own run to end before it returns there (R22). */
-  readonly standIn?: boolean;
-  /** The breaker of `health` and `chain`. */
-  readonly breaker?: string;
+  /** Failures in a row that its breaker has counted, and how often in a row it opened. */
+  readonly strikes: number;
+  readonly opened: number;
 }
 
 export interface SessionStatus {
@@ -313,11 +321,23 @@ export interface SessionStatus {
   /** Attempts that run. */
   readonly running: number;
   readonly runningNow?: Route;
+  /** Where it holds a seat, or has asked for one (R24). */
+  readonly seats: readonly Route[];
+  /** Cooling routes that its own runs hold back beyond their cooldown (R22). */
+  readonly standsInFor: readonly Route[];
+  readonly paused: boolean;
+  readonly subAgent: boolean;
+  readonly continuedTruncations: number;
+  readonly continuedFailures: number;
+  /** When a turn is to be continued, Unix time. */
+  readonly continueAtMs?: number;
 }
 
 export interface EngineStatus {
   readonly routes: readonly RouteStatus[];
   readonly sessions: readonly SessionStatus[];
+  /** Sessions that are paused; '' stands for everybody. */
+  readonly paused: readonly string[];
   /** Why the engine does not answer; none: it does. */
   readonly lost?: string;
   /** Bytes of WebAssembly memory. */
@@ -366,8 +386,8 @@ export interface Live {
   stop(call: string): boolean;
   dryRun(queue: string, session: string | undefined): DryRun | undefined;
   notes(session: string): readonly TurnNote[];
-  /** Lines sent to the engine, if recording is on; newest last, bounded. */
-  recorded(): readonly string[];
+  /** Every line sent to the engine and what it answered, if recording is on. */
+  recorded(): { readonly lines: string; readonly answers: string; readonly whole: boolean };
   /** Facts, call openings and ends, as they happen; answers what ends the calling. */
   onEvent(heard: (event: LiveEvent) => void): () => void;
 }
