@@ -66,10 +66,15 @@ export class Calendar {
   #reset(number: number): number {
     const wanted = number * DAY_MS + this.#resetHour * HOUR_MS;
     // Offsets lie between -12 and +14 hours, and one that changes does so by a day at most.
-    const from = wanted - 40 * HOUR_MS;
+    const [from, to] = [wanted - 40 * HOUR_MS, wanted + 40 * HOUR_MS];
+    const steady = this.#offset(from);
+    if (steady === this.#offset(to)) return wanted - steady;
     const jumps = [from];
-    for (let at = from; at < wanted + 40 * HOUR_MS; at += HOUR_MS) {
-      if (this.#offset(at + HOUR_MS) !== this.#offset(at)) jumps.push(this.#jump(at, at + HOUR_MS));
+    let before = steady;
+    for (let at = from + HOUR_MS; at <= to; at += HOUR_MS) {
+      const after = this.#offset(at);
+      if (after !== before) jumps.push(this.#jump(at - HOUR_MS, at));
+      before = after;
     }
     for (const [index, begins] of jumps.entries()) {
       const ends = jumps[index + 1] ?? Infinity;

@@ -8,7 +8,7 @@
  * begins inside another of the same process.
  */
 import {
-  closeSync, constants, fstatSync, fsync, fsyncSync, ftruncateSync, mkdirSync, openSync, readFileSync,
+  accessSync, closeSync, constants, fstatSync, fsync, fsyncSync, ftruncateSync, mkdirSync, openSync, readFileSync,
   readSync, realpathSync, renameSync, statSync, unlinkSync, writeSync,
 } from 'node:fs';
 import { randomBytes } from 'node:crypto';
@@ -218,15 +218,12 @@ export class Folder {
     guarded(() => renameSync(this.at(name), this.at(`${name}.broken`)));
   }
 
-  /** Whether the file can be written from here; else why not. */
+  /** Why the file cannot be written from here; none: it can. */
   readOnly(name: string): string | undefined {
     try {
+      accessSync(this.path, constants.W_OK);
       const target = linkTarget(this.at(name));
-      const there = statSync(target, { throwIfNoEntry: false });
-      if (there) closeSync(openSync(target, constants.O_WRONLY));
-      const probe = `${target}.${process.pid}.probe`;
-      closeSync(openSync(probe, 'wx', FILE_MODE));
-      unlinkSync(probe);
+      if (statSync(target, { throwIfNoEntry: false })) accessSync(target, constants.W_OK);
       return undefined;
     } catch (error) {
       return messageOf(error);
