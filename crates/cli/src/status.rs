@@ -99,7 +99,7 @@ struct Out {
 /// When there is no gateway.
 pub(crate) fn run(terminal: &Terminal, asking: &Asking) -> Result<Ended, Failure> {
     let api = Api::at(asking.url.as_deref());
-    let text = running::block_on(api.get(terminal, "/api/v1/state"))?;
+    let text = running::block_on(api.get(terminal, "/api/v1/state?limit=1000"))?;
     match asking.form() {
         Form::Json => terminal.line(text.trim_end())?,
         Form::Words => {

@@ -20,6 +20,7 @@ mod sqlite;
 mod words;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 pub use entry::{Entry, Told, Waited, What};
 pub use folder::{FolderError, StateFolder};
@@ -61,9 +62,9 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// quarantines, verified marks, tallies, speeds, pauses.
     fn recall(&self) -> Vec<Record>;
 
-    /// What the candidates that are quarantined said when they failed, where the journal was told
-    /// (R17). It outlives the journal's own entries.
-    fn evidence(&self) -> Vec<(Place, Evidence)>;
+    /// What the candidates that are quarantined for these sessions said when they failed, where the
+    /// journal was told (R17); in the order of the sessions. It outlives the journal's own entries.
+    fn evidence(&self, sessions: &[Arc<str>]) -> Vec<(Place, Evidence)>;
 
     /// The newest journal entries, at most so many, newest first.
     fn journal(&self, most: usize) -> Vec<Entry>;

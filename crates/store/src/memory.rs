@@ -127,10 +127,18 @@ impl Store for MemoryStore {
         quarantined.chain(verified).chain(tallies).chain(speeds).chain(pauses).collect()
     }
 
-    fn evidence(&self) -> Vec<(Place, Evidence)> {
+    fn evidence(&self, sessions: &[Arc<str>]) -> Vec<(Place, Evidence)> {
         let kept = self.kept();
-        let out = kept.evidence.iter().filter(|(place, _)| kept.quarantined.contains_key(*place));
-        out.map(|(place, evidence)| (place.clone(), evidence.clone())).collect()
+        let mut said = Vec::new();
+        for session in sessions {
+            let none: Arc<str> = Arc::from("");
+            let first =
+                Place { session: Arc::clone(session), queue: Arc::clone(&none), route: none };
+            let own = kept.evidence.range(first..).take_while(|(at, _)| at.session == *session);
+            let out = own.filter(|(place, _)| kept.quarantined.contains_key(*place));
+            said.extend(out.map(|(place, evidence)| (place.clone(), evidence.clone())));
+        }
+        said
     }
 
     fn journal(&self, most: usize) -> Vec<Entry> {

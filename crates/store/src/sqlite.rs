@@ -139,8 +139,8 @@ impl Store for SqliteStore {
         self.read(read::recall)
     }
 
-    fn evidence(&self) -> Vec<(Place, Evidence)> {
-        self.read(read::evidence)
+    fn evidence(&self, sessions: &[Arc<str>]) -> Vec<(Place, Evidence)> {
+        self.read(|reader| read::evidence(reader, sessions))
     }
 
     fn journal(&self, most: usize) -> Vec<Entry> {

@@ -79,10 +79,10 @@ fn r17_g12_a_kill_loses_no_quarantine() {
     first.until("/api/v1/journal", |journal| journal.contains("\"quarantined\""));
     let out = |state: &str| state.split("\"quarantined\":").nth(1).unwrap().to_owned();
     let out = |state: String| out(&state).split("\"verified\"").next().unwrap().to_owned();
-    let before = out(first.until("/api/v1/state", |state| state.contains("invalid_api_key")));
+    let before = out(first.until("/api/v1/sessions", |state| state.contains("invalid_api_key")));
     first.kill();
     let second = providers.serve();
-    let after = out(second.until("/api/v1/state", |state| state.contains("\"quarantined\":[{")));
+    let after = out(second.until("/api/v1/sessions", |state| state.contains("\"quarantined\":[{")));
     assert_eq!(before, after);
     assert_eq!(call(&second, "s").0, 200);
 }

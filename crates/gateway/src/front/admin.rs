@@ -103,8 +103,12 @@ impl Front {
         let query = Query::read(operation, query)?;
         let name = names.into_iter().next().unwrap_or_default();
         Ok(match operation.op {
-            Op::State => done(&self.state(plan).await),
-            Op::Sessions => done(&self.sessions(query.count("limit")).await),
+            Op::State => done(&self.state(plan, query.count("limit"))),
+            Op::Sessions => {
+                let after = query.text("after").map(|after| after.parse()).transpose();
+                let after = after.map_err(|_| query::refusal("`after` is the `next` of a page"))?;
+                done(&self.sessions(after, query.count("limit")).await)
+            }
             Op::Session => {
                 let session = self.session_named(&name)?;
                 let found = self.session(session).await;

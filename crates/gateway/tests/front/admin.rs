@@ -38,7 +38,9 @@ async fn r17_state_shows_what_is_out_for_whom_and_release_lets_it_go() {
     assert_eq!(out["key"], "open.a");
     assert_eq!(out["quarantined"][0]["route"], "chat/m");
     assert_eq!(out["quarantined"][0]["class"], "server_error");
-    assert_eq!(out["quarantined"][0]["evidence"]["status"], 500, "{out}");
+    let listed = world.get("/api/v1/sessions").await.json();
+    let said = &listed["sessions"][0]["quarantined"][0]["evidence"];
+    assert_eq!(said["status"], 500, "{listed}");
     let bad = post("/api/v1/release", json!({ "session": "nobody" }).to_string());
     assert_eq!(world.send(bad).await.status, 404);
     let wish = json!({ "session": "a", "queue": "default", "route": "chat/m" });

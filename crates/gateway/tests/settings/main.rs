@@ -5,4 +5,5 @@
 mod desk;
 mod reload;
 mod restart;
+mod sizes;
 mod writing;

@@ -98,13 +98,19 @@ fn quarantined(row: &Row<'_>, names: &mut Names) -> Option<Record> {
     Some(Record::Quarantined { place: names.place(row)?, quarantine })
 }
 
-pub(super) fn evidence(file: &Connection) -> Rows<(Place, Evidence)> {
-    let sql = "SELECT session, queue, route, status, code, param, message FROM evidence \
-               JOIN quarantine USING (session, queue, route) ORDER BY session, queue, route";
+pub(super) const EVIDENCE: &str = "SELECT session, queue, route, status, code, param, message \
+     FROM evidence JOIN quarantine USING (session, queue, route) WHERE session = :session \
+     ORDER BY queue, route";
+
+pub(super) fn evidence(file: &Connection, sessions: &[Arc<str>]) -> Rows<(Place, Evidence)> {
+    // One moment of the file.
+    let _moment = file.unchecked_transaction()?;
     let (mut names, mut out) = (Names::default(), Vec::new());
-    each(file, sql, &[], |row| {
-        out.extend(names.place(row).map(|place| (place, seen(row, 3))));
-    })?;
+    for session in sessions {
+        each(file, EVIDENCE, named_params! { ":session": &**session }, |row| {
+            out.extend(names.place(row).map(|place| (place, seen(row, 3))));
+        })?;
+    }
     Ok(out)
 }
 

@@ -1,7 +1,7 @@
 use rusqlite::Connection;
 
 use super::open::migrate;
-use super::read::{RECALL, sums_sql};
+use super::read::{EVIDENCE, RECALL, sums_sql};
 use super::*;
 use crate::page::{SumBy, SumKey};
 
@@ -70,6 +70,8 @@ fn questions_that_pages_ask_use_indexes() {
     assert_eq!(newest, "SCAN attempt");
     let one = plan(&file, "SELECT * FROM attempt WHERE call = ?1 ORDER BY attempt", 1);
     assert!(one.contains("sqlite_autoindex_attempt_1 (call=?)") && !one.contains("TEMP"), "{one}");
+    let said = plan(&file, EVIDENCE, 1);
+    assert!(said.contains("PRIMARY KEY (session=?)") && !said.contains("TEMP"), "{said}");
     let gone = plan(&file, "DELETE FROM attempt WHERE day < ?1", 1);
     assert!(gone.contains("attempt_by_day (day<?)"), "{gone}");
     let gone = plan(&file, "DELETE FROM attempt WHERE id <= (SELECT max(id) FROM attempt) - ?1", 1);

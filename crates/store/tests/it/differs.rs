@@ -68,7 +68,8 @@ fn history(seed: u64) {
 
 fn same(seed: u64, memory: &dyn Store, file: &dyn Store, chance: &mut Chance) {
     assert_eq!(memory.recall(), file.recall(), "seed {seed}");
-    assert_eq!(memory.evidence(), file.evidence(), "seed {seed}");
+    let of: Vec<std::sync::Arc<str>> = vec![chance.session(), "".into(), "no one".into()];
+    assert_eq!(memory.evidence(&of), file.evidence(&of), "seed {seed}");
     assert_eq!(memory.journal(50), file.journal(50), "seed {seed}");
     assert_eq!(memory.attempts(50), file.attempts(50), "seed {seed}");
     assert_eq!(memory.attempts_of("c1"), file.attempts_of("c1"), "seed {seed}");

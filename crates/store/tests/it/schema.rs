@@ -19,7 +19,8 @@ fn a_file_of_every_version_is_read_and_written_on() {
         drop(old);
         let store = open(folder.path(), Bounds::default());
         assert_eq!(store.recall().len(), 6, "version {version}");
-        assert_eq!(store.evidence().len(), 1, "version {version}");
+        let sessions = ["s".into()];
+        assert_eq!(store.evidence(&sessions).len(), 1, "version {version}");
         assert_eq!(store.journal(10).len(), 1, "version {version}");
         assert_eq!((store.attempts(10).len(), store.calls(10).len()), (1, 1), "version {version}");
         assert_eq!(store.sums(&SumFilter::by(SumBy::Day), 10).len(), 1, "version {version}");

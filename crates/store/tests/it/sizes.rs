@@ -42,7 +42,7 @@ fn live(folder: &Path, days: u32, sessions: u32, candidates: u32) {
 }
 
 fn lived(day: u32, session: u32, candidate: u32, number: u64) -> [Record; 7] {
-    let session = format!("claude-code:0190c5f2-7d11-7aa4-9d5c-{session:012}");
+    let session = session_key(session);
     let route = format!("openrouter/vendor-{candidate}/model-with-a-name");
     let place = Place {
         session: session.as_str().into(),
@@ -81,6 +81,10 @@ fn lived(day: u32, session: u32, candidate: u32, number: u64) -> [Record; 7] {
     ]
 }
 
+fn session_key(number: u32) -> String {
+    format!("claude-code:0190c5f2-7d11-7aa4-9d5c-{number:012}")
+}
+
 fn bytes(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).unwrap();
     files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
@@ -92,7 +96,8 @@ fn days_that_have_passed_leave_nothing_to_recall() {
     live(folder.path(), 5, 20, 20);
     let store = open(folder.path(), BOUNDS);
     assert_eq!(store.recall().len(), 400 * 3 + 20, "today's alone");
-    assert_eq!((store.evidence().len(), store.journal(1_000).len()), (400, 200));
+    let sessions: Vec<_> = (0..20).map(|at| session_key(at).as_str().into()).collect();
+    assert_eq!((store.evidence(&sessions).len(), store.journal(1_000).len()), (400, 200));
     assert_eq!(store.attempts(usize::MAX).len(), 2_000);
     assert_eq!(store.sums(&SumFilter::by(SumBy::Day), 100).len(), 5);
 }

@@ -161,14 +161,20 @@ const NO_QUEUE: &[(u16, &str)] = &[(404, "no_such_queue")];
 
 /// All of them, in the order of the documents.
 pub(in crate::front) static OPERATIONS: [Operation; 29] = [
-    get(
-        Op::State,
-        "/state",
-        "Everything at this instant: the day, queues with their candidates, sessions.",
-        of::<state::State>,
-    ),
     Operation {
-        query: &[limit("At most so many.")],
+        query: &[limit("At most so many sessions.")],
+        ..get(
+            Op::State,
+            "/state",
+            "Everything at this instant: the day, queues with their candidates, sessions.",
+            of::<state::State>,
+        )
+    },
+    Operation {
+        query: &[
+            limit("At most so many."),
+            param("after", Takes::Text, "Only those behind this place: the next page."),
+        ],
         ..get(
             Op::Sessions,
             "/sessions",

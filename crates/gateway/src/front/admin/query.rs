@@ -98,6 +98,6 @@ fn unknown(operation: &Operation, name: &str) -> String {
     format!("`{name}` is not known here; {} are", known.join(", "))
 }
 
-fn refusal(message: &str) -> Box<Response<Body>> {
+pub(super) fn refusal(message: &str) -> Box<Response<Body>> {
     Box::new(failure(StatusCode::BAD_REQUEST, "bad_query", message))
 }

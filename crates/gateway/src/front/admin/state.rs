@@ -21,8 +21,9 @@ use crate::names::Names;
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
 use crate::settings::SettingsStatus;
 
-/// Sessions in one answer at most; those that run, or have something out, come first.
-const SESSIONS_MAX: usize = 1_000;
+/// Sessions that are copied before the engine is let go again: a call that comes meanwhile waits for
+/// so many at most.
+const SESSIONS_AT_ONCE: usize = 64;
 
 /// Everything at one instant.
 #[derive(Serialize, JsonSchema)]
@@ -35,8 +36,12 @@ pub(in crate::front) struct State {
     recording: Recording,
     settings: SettingsState,
     queues: Vec<QueueState>,
+    /// Those that run or have something out come first. What candidates said is not among it: ask
+    /// for the sessions themselves.
     sessions: Vec<SessionState>,
     sessions_known: usize,
+    /// The `after` of `/sessions` for the next ones.
+    sessions_next: Option<String>,
 }
 
 /// The logical day.
@@ -161,6 +166,8 @@ pub(in crate::front) struct Sessions {
     sessions: Vec<SessionState>,
     /// How many there are in all.
     sessions_known: usize,
+    /// The `after` of the next page.
+    next: Option<String>,
 }
 
 /// A session.
@@ -194,6 +201,7 @@ struct Out {
     until_ms: Option<u64>,
     parole_ms: Option<u64>,
     paroles: u32,
+    /// What it said; in answers about sessions, not in the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Said>,
 }
@@ -229,9 +237,8 @@ struct Seen {
     now: Now,
     day: Day,
     routes: BTreeMap<RouteId, RouteStatus>,
-    sessions: Vec<SessionStatus>,
     waiting: usize,
-    /// What quarantined candidates said; taken out where it is shown.
+    /// What quarantined candidates said, of the sessions that are shown; taken out where it is.
     evidence: HashMap<Place, Evidence>,
     seats: HashMap<SessionId, Vec<RouteId>>,
     queue_names: HashMap<QueueId, Arc<str>>,
@@ -239,9 +246,11 @@ struct Seen {
 }
 
 impl Front {
-    pub(super) async fn state(&self, plan: &Arc<Plan>) -> State {
-        let mut seen = self.seen().await;
+    /// Everything, with at most so many sessions.
+    pub(super) fn state(&self, plan: &Arc<Plan>, most: usize) -> State {
+        let mut seen = self.seen();
         let (store, keeping) = (self.core.store(), self.core.keeping());
+        let page = self.page(None, most);
         State {
             version: env!("CARGO_PKG_VERSION"),
             instance: self.core.instance().to_owned(),
@@ -263,42 +272,52 @@ impl Front {
             },
             settings: SettingsState::of(self.core.settings()),
             queues: plan.queues().iter().map(|queue| self.queue_state(queue, &seen)).collect(),
-            sessions_known: seen.sessions.len(),
-            sessions: self.listed(&mut seen, SESSIONS_MAX),
+            sessions: page
+                .sessions
+                .iter()
+                .map(|known| self.session_state(known, &mut seen))
+                .collect(),
+            sessions_known: page.known,
+            sessions_next: page.next,
         }
     }
 
-    /// At most so many sessions, those that matter first.
-    pub(super) async fn sessions(&self, most: usize) -> Sessions {
-        let mut seen = self.seen().await;
+    /// At most so many sessions behind that place, those that matter first.
+    pub(super) async fn sessions(&self, after: Option<Rank>, most: usize) -> Sessions {
+        let mut seen = self.seen();
+        let page = self.page(after, most);
+        seen.evidence = self.evidence(&page.sessions).await;
         Sessions {
-            sessions_known: seen.sessions.len(),
-            sessions: self.listed(&mut seen, most.min(SESSIONS_MAX)),
+            sessions: page
+                .sessions
+                .iter()
+                .map(|known| self.session_state(known, &mut seen))
+                .collect(),
+            sessions_known: page.known,
+            next: page.next,
         }
     }
 
     /// One session; `None`: nothing is remembered of it.
     pub(super) async fn session(&self, id: SessionId) -> Option<SessionState> {
-        let mut seen = self.seen().await;
-        let at = seen.sessions.iter().position(|session| session.session == id)?;
-        let session = seen.sessions.swap_remove(at);
-        Some(self.session_state(&session, &mut seen))
+        let mut seen = self.seen();
+        let status = self.core.look(|engine, _| engine.session(id))?;
+        let known = Known { name: self.core.names().session_name(id), status };
+        seen.evidence = self.evidence(std::slice::from_ref(&known)).await;
+        Some(self.session_state(&known, &mut seen))
     }
 
-    async fn seen(&self) -> Seen {
-        let evidence = self.stored(|store| store.evidence()).await;
+    fn seen(&self) -> Seen {
         let mut seen = self.core.look(|engine, now| Seen {
             now,
             day: engine.day(),
             routes: engine.routes(now).map(|route| (route.route, route)).collect(),
-            sessions: engine.sessions().collect(),
             waiting: engine.waiting(),
             evidence: HashMap::new(),
             seats: HashMap::new(),
             queue_names: HashMap::new(),
             route_names: HashMap::new(),
         });
-        seen.evidence = evidence.into_iter().collect();
         for (id, route) in &seen.routes {
             for holder in &route.holders {
                 if let Holder::Session(session) = holder {
@@ -309,13 +328,31 @@ impl Front {
         seen
     }
 
-    fn listed(&self, seen: &mut Seen, most: usize) -> Vec<SessionState> {
-        let mut sessions = std::mem::take(&mut seen.sessions);
-        sessions.sort_by_key(|session| {
-            (session.running == 0, session.quarantined.is_empty(), session.session)
-        });
+    /// Each session is whole; two of them may be a moment apart.
+    fn page(&self, after: Option<Rank>, most: usize) -> Page {
+        let mut names = self.core.names().sessions();
+        names.push((SessionId::BACKGROUND, "".into()));
+        let mut sessions = Vec::new();
+        for slice in names.chunks(SESSIONS_AT_ONCE) {
+            self.core.look(|engine, _| {
+                sessions.extend(slice.iter().filter_map(|(id, name)| {
+                    Some(Known { status: engine.session(*id)?, name: Arc::clone(name) })
+                }));
+            });
+        }
+        let known = sessions.len();
+        sessions.retain(|session| after.is_none_or(|after| session.rank() > after));
+        sessions.sort_by_key(Known::rank);
+        let more = sessions.len() > most;
         sessions.truncate(most);
-        sessions.iter().map(|session| self.session_state(session, seen)).collect()
+        let next = sessions.last().filter(|_| more).map(|last| last.rank().to_string());
+        Page { sessions, known, next }
+    }
+
+    async fn evidence(&self, of: &[Known]) -> HashMap<Place, Evidence> {
+        let out = of.iter().filter(|known| !known.status.quarantined.is_empty());
+        let keys: Vec<Arc<str>> = out.map(|known| Arc::clone(&known.name)).collect();
+        self.stored(move |store| store.evidence(&keys)).await.into_iter().collect()
     }
 
     fn queue_state(&self, queue: &QueueRuntime, seen: &Seen) -> QueueState {
@@ -348,9 +385,10 @@ impl Front {
         }
     }
 
-    fn session_state(&self, session: &SessionStatus, seen: &mut Seen) -> SessionState {
+    fn session_state(&self, known: &Known, seen: &mut Seen) -> SessionState {
         let names = self.core.names();
-        let key = names.session_name(session.session);
+        let Known { name: key, status: session } = known;
+        let key = Arc::clone(key);
         let quarantined = session.quarantined.iter();
         let quarantined = quarantined.map(|out| seen.out(names, &key, out)).collect();
         let held = seen.seats.get(&session.session).into_iter().flatten();
@@ -365,15 +403,15 @@ impl Front {
                 .verified
                 .iter()
                 .map(|(queue, route)| Verified {
-                    queue: names.queue_name(*queue),
-                    route: names.route_name(*route),
+                    queue: seen.queue(names, *queue),
+                    route: seen.route(names, *route),
                 })
                 .collect(),
             speeds: session
                 .speeds
                 .iter()
                 .map(|(route, speed)| SpeedState {
-                    route: names.route_name(*route),
+                    route: seen.route(names, *route),
                     tokens: speed.tokens,
                     ms: speed.speaking_ms,
                     per_second: per_second(*speed),
@@ -391,21 +429,67 @@ impl Front {
     }
 }
 
+/// Where a session stands in the list: those that run first, then those that have something out.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Rank(u8, SessionId);
+
+impl std::fmt::Display for Rank {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.0, self.1.0)
+    }
+}
+
+impl std::str::FromStr for Rank {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (rank, id) = text.split_once('.').unwrap_or((text, ""));
+        Ok(Self(rank.parse()?, SessionId(id.parse()?)))
+    }
+}
+
+/// A session that is remembered.
+struct Known {
+    name: Arc<str>,
+    status: SessionStatus,
+}
+
+impl Known {
+    fn rank(&self) -> Rank {
+        let rank = match (self.status.running, self.status.quarantined.is_empty()) {
+            (0, true) => 2,
+            (0, false) => 1,
+            (_, _) => 0,
+        };
+        Rank(rank, self.status.session)
+    }
+}
+
+/// Some of the sessions.
+struct Page {
+    sessions: Vec<Known>,
+    known: usize,
+    next: Option<String>,
+}
+
 impl Seen {
+    // Few names come many times, and each look at the table takes its lock.
+    fn queue(&mut self, names: &Names, id: QueueId) -> Arc<str> {
+        Arc::clone(self.queue_names.entry(id).or_insert_with(|| names.queue_name(id)))
+    }
+
+    fn route(&mut self, names: &Names, id: RouteId) -> Arc<str> {
+        Arc::clone(self.route_names.entry(id).or_insert_with(|| names.route_name(id)))
+    }
+
     fn out(
         &mut self,
         names: &Names,
         session: &Arc<str>,
         (queue, route, facts): &(QueueId, RouteId, Quarantine),
     ) -> Out {
-        // Few names come many times, and each look at the table takes its lock.
-        let queue = self.queue_names.entry(*queue).or_insert_with(|| names.queue_name(*queue));
-        let route = self.route_names.entry(*route).or_insert_with(|| names.route_name(*route));
-        let place = Place {
-            session: Arc::clone(session),
-            queue: Arc::clone(queue),
-            route: Arc::clone(route),
-        };
+        let (queue, route) = (self.queue(names, *queue), self.route(names, *route));
+        let place = Place { session: Arc::clone(session), queue, route };
         let evidence = self.evidence.remove(&place).map(Said::from);
         let Place { queue, route, .. } = place;
         Out {
