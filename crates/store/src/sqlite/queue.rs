@@ -76,9 +76,14 @@ impl Queue {
     /// Takes what there is room for.
     pub(super) fn push(&self, records: Vec<Record>) {
         let mut waiting = self.lock();
+        let before = waiting.records.len();
         let dropped = waiting.take(records);
+        // In between the writer sleeps until its batch is due: each wake of it costs a call.
+        let wakes = before == 0 || waiting.records.len() >= BATCH_MIN;
         drop(waiting);
-        self.more.notify_one();
+        if wakes {
+            self.more.notify_one();
+        }
         if dropped > 0 {
             self.lose(dropped);
             self.set_trouble(Some(Trouble::Behind));

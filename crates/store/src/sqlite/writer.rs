@@ -1,6 +1,8 @@
 //! The thread that writes. It refuses to give up: what cannot be written now is tried again, and
 //! what is dropped is counted.
 
+mod latest;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,8 @@ use super::{BATCH_MS_MAX, int};
 use crate::Trouble;
 use crate::memory::Bounds;
 use crate::record::Record;
+
+use latest::latest;
 
 const BATCH: Duration = Duration::from_millis(BATCH_MS_MAX);
 /// When facts that could not be written are tried again.
@@ -151,7 +155,7 @@ impl Writer {
             None => Known::read(&change)?,
         };
         let mut lost = 0;
-        for record in records {
+        for record in latest(records) {
             match apply(&change, &mut known, &self.bounds, record) {
                 Ok(Room::Found) => {}
                 Ok(Room::None) => lost += 1,

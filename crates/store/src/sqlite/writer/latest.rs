@@ -1,0 +1,106 @@
+//! Which records of a batch another one of the same batch makes needless: what is told of the same
+//! thing later holds. It refuses to look further than that: facts that undo each other all stay.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::record::{AttemptState, Record};
+
+/// A thing that records tell of again and again, each time with all that is known.
+#[derive(PartialEq, Eq, Hash)]
+enum Thing<'a> {
+    Tally(&'a str, u32),
+    Speed(&'a str, &'a str, u32),
+    Verified(&'a str, &'a str, &'a str, u32),
+    Attempt(&'a str, u32),
+}
+
+/// The records that are worth writing, in their order.
+pub(super) fn latest(records: &[Record]) -> Vec<&Record> {
+    let mut told: HashMap<Thing<'_>, &Record> = HashMap::with_capacity(records.len());
+    let mut kept: Vec<&Record> = Vec::with_capacity(records.len());
+    // From the end: the first that is met of a thing is the last that was told of it.
+    for record in records.iter().rev() {
+        let needless = thing(record).is_some_and(|thing| match told.entry(thing) {
+            Entry::Occupied(later) => covers(later.get(), record),
+            Entry::Vacant(first) => {
+                first.insert(record);
+                false
+            }
+        });
+        if !needless {
+            kept.push(record);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// Whether what is told later of the same thing leaves nothing of what was told before. Sums only
+/// grow, and an attempt ends once: where it is otherwise, the file decides.
+fn covers(later: &Record, record: &Record) -> bool {
+    match (later, record) {
+        (Record::Tallied { tally: later, .. }, Record::Tallied { tally, .. }) => {
+            later.successes >= tally.successes && later.failures >= tally.failures
+        }
+        (Record::Sped { speed: later, .. }, Record::Sped { speed, .. }) => {
+            later.tokens >= speed.tokens
+        }
+        (_, Record::Attempt(row)) => row.state == AttemptState::Sent,
+        (_, Record::Verified { .. }) => true,
+        (_, _) => false,
+    }
+}
+
+fn thing(record: &Record) -> Option<Thing<'_>> {
+    match record {
+        Record::Tallied { route, day, .. } => Some(Thing::Tally(route, *day)),
+        Record::Sped { session, route, day, .. } => Some(Thing::Speed(session, route, *day)),
+        Record::Verified { place, day } => {
+            Some(Thing::Verified(&place.session, &place.queue, &place.route, *day))
+        }
+        Record::Attempt(row) => Some(Thing::Attempt(&row.call, row.attempt)),
+        Record::Quarantined { .. }
+        | Record::Lifted { .. }
+        | Record::Unverified { .. }
+        | Record::Turned { .. }
+        | Record::QueueDeleted { .. }
+        | Record::Journal(_)
+        | Record::Call(_)
+        | Record::Catalog(_)
+        | Record::CatalogForgotten { .. }
+        | Record::Paused { .. }
+        | Record::Resumed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Place;
+    use ekiden_engine::Tally;
+
+    fn tally(route: &str, day: u32, successes: u32) -> Record {
+        let tally = Tally { successes, ..Tally::default() };
+        Record::Tallied { route: route.into(), day, tally }
+    }
+
+    #[test]
+    fn r29_of_what_is_counted_on_and_on_the_last_count_is_written() {
+        let records =
+            [tally("a/m", 1, 1), tally("b/m", 1, 1), tally("a/m", 1, 2), tally("a/m", 2, 1)];
+        let kept: Vec<&Record> = latest(&records);
+        assert_eq!(kept, [&records[1], &records[2], &records[3]]);
+        let records = [tally("a/m", 1, 5), tally("a/m", 1, 3)];
+        assert_eq!(latest(&records).len(), 2, "the file takes the larger one");
+    }
+
+    #[test]
+    fn r17_a_mark_that_is_withdrawn_and_given_again_keeps_its_order() {
+        let place = Place { session: "s".into(), queue: "q".into(), route: "a/m".into() };
+        let verified = Record::Verified { place: place.clone(), day: 1 };
+        let records = [verified.clone(), Record::Unverified { place }, verified];
+        let kept: Vec<&Record> = latest(&records);
+        assert_eq!(kept, [&records[1], &records[2]]);
+    }
+}
