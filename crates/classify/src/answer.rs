@@ -28,28 +28,7 @@ pub(crate) enum Framing {
 
 /// The events of a body and how it was framed; `None` if it holds no JSON.
 pub(crate) fn events(body: &str) -> Option<(Vec<Event>, Framing, bool)> {
-    if is_event_stream(body) {
-        let mut done = false;
-        let mut events = Vec::new();
-        let mut name = "";
-        for line in body.lines() {
-            if let Some(rest) = line.strip_prefix("event:") {
-                name = rest.trim();
-            } else if let Some(data) = line.strip_prefix("data:") {
-                let data = data.trim();
-                done |= data == "[DONE]";
-                let json = Json::parse(data).map(|parsed| parsed.value);
-                let failed = name == "error";
-                if events.len() < EVENTS_MAX && (json.is_some() || failed) {
-                    events.push(Event {
-                        json: json.unwrap_or_else(|| Json::Str(data.to_owned())),
-                        failed,
-                    });
-                }
-            } else if line.is_empty() {
-                name = "";
-            }
-        }
+    if let Some((events, done)) = stream_events(body) {
         return Some((events, Framing::Stream, done));
     }
     let first = Json::parse(body)?;
@@ -74,10 +53,39 @@ pub(crate) fn events(body: &str) -> Option<(Vec<Event>, Framing, bool)> {
     Some((events, Framing::Whole, true))
 }
 
+/// The events of a body that is an event stream, and whether it ended with `[DONE]`.
+pub(crate) fn stream_events(body: &str) -> Option<(Vec<Event>, bool)> {
+    if !is_event_stream(body) {
+        return None;
+    }
+    let mut done = false;
+    let mut events = Vec::new();
+    let mut name = "";
+    for line in body.lines() {
+        if let Some(rest) = line.strip_prefix("event:") {
+            name = rest.trim();
+        } else if let Some(data) = line.strip_prefix("data:") {
+            let data = data.trim();
+            done |= data == "[DONE]";
+            let json = Json::parse(data).map(|parsed| parsed.value);
+            let failed = name == "error";
+            if events.len() < EVENTS_MAX && (json.is_some() || failed) {
+                events.push(Event {
+                    json: json.unwrap_or_else(|| Json::Str(data.to_owned())),
+                    failed,
+                });
+            }
+        } else if line.is_empty() {
+            name = "";
+        }
+    }
+    Some((events, done))
+}
+
 fn is_event_stream(body: &str) -> bool {
     let start = body.trim_start();
     ["data:", "event:", ":", "id:", "retry:"].iter().any(|field| start.starts_with(field))
-        || start.contains("\ndata:") && !start.starts_with(['{', '[', '<'])
+        || !start.starts_with(['{', '[', '<']) && start.contains("\ndata:")
 }
 
 /// One event of an answer.

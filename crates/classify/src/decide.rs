@@ -7,13 +7,14 @@ use alloc::string::String;
 
 use ekiden_engine::class::{Class, Failure, Origin, Reach, Scope, Wait};
 
-use crate::answer::{Framing, Outcome, events};
+use crate::answer::{Framing, Outcome, events, stream_events};
 use crate::civil::Zone;
 use crate::facts::{Code, Facts, clip};
-use crate::rules::{Rule, answered, transport};
+use crate::index::Marks;
+use crate::rules::{CONNECTION_TALK, Rule, TURNED_AWAY, answered, transport};
 use crate::status::leading_status;
 use crate::wait::{self, Limits, NamedWait};
-use crate::words::{Words, find, same_code};
+use crate::words::{find, has_any, same_code};
 use crate::{Context, Evidence, OurAbort, Peer, TransportKind, Verdict, sizes};
 
 /// A wait from which on an unnamed window is a plan's and not a rate's: one hour, in milliseconds.
@@ -62,11 +63,9 @@ fn failed(
     context: &Context<'_>,
 ) -> Verdict {
     let mut facts = Facts::default();
-    match events(body) {
-        Some((events, Framing::Stream, _)) => {
-            events.iter().for_each(|event| facts.add_json(&event.json));
-        }
-        Some((_, Framing::Whole, _)) | None => facts.add_text(body),
+    match stream_events(body) {
+        Some((events, _)) => events.iter().for_each(|event| facts.add_json(&event.json)),
+        None => facts.add_text(body),
     }
     facts.outer_status(status);
     let mut judge = Judge::new(facts, headers, context);
@@ -229,7 +228,8 @@ fn hosted(code: &str, message: &str, status: Option<u16>, context: &Context<'_>)
 /// Facts with everything that is derived from them.
 struct Judge<'a> {
     facts: Facts,
-    words: Words,
+    words: String,
+    marks: Marks,
     headers: &'a [(&'a str, &'a str)],
     context: &'a Context<'a>,
     /// Whether an answer is known to have come: then nothing it says is about our own connection.
@@ -247,14 +247,16 @@ impl<'a> Judge<'a> {
                 facts.codes.push(Code { space: "", text: code.to_owned() });
             }
         }
-        let words = Words::new(facts.words());
-        Self { facts, words, headers, context, received: false }
+        let words = facts.words();
+        let marks =
+            Marks::read(&words, facts.codes.iter().map(|code| (code.space, code.text.as_str())));
+        Self { facts, words, marks, headers, context, received: false }
     }
 
     /// The verdict on an answer.
     fn answered(self) -> Verdict {
-        match answered().find(|rule| self.holds(rule)) {
-            Some(rule) => self.by_rule(rule),
+        match answered().find(|(number, rule)| self.holds(*number, rule)) {
+            Some((_, rule)) => self.by_rule(rule),
             None if !self.received && self.is_connection_talk() => self.connection(),
             None => self.verdict(Class::ServerError, Reach::ModelSpecific, "unknown"),
         }
@@ -275,29 +277,23 @@ impl<'a> Judge<'a> {
             }
             None => {}
         }
-        let mut causes = transport().take_while(|rule| rule.id != "broken-off");
-        if let Some(rule) = causes.find(|rule| self.holds(rule)) {
+        let mut causes = transport().take_while(|(_, rule)| rule.id != "broken-off");
+        if let Some((_, rule)) = causes.find(|(number, rule)| self.holds(*number, rule)) {
             return self.by_rule(rule);
         }
         // Some clients print what an upstream said behind words of their own about the stream.
-        let said =
-            answered().take_while(|rule| rule.id != "no-access").find(|rule| self.holds(rule));
-        match said.or_else(|| transport().find(|rule| self.holds(rule))) {
-            Some(rule) => self.by_rule(rule),
+        let said = answered()
+            .take_while(|(_, rule)| rule.id != "no-access")
+            .find(|(number, rule)| self.holds(*number, rule));
+        match said.or_else(|| transport().find(|(number, rule)| self.holds(*number, rule))) {
+            Some((_, rule)) => self.by_rule(rule),
             None => self.verdict(Class::TransportRemote, Reach::ModelSpecific, "connection"),
         }
     }
 
     /// The port on this machine that refused or reset the connection.
     fn loopback_port(&self) -> Option<u64> {
-        if !self.words.has_any(&[
-            "refused",
-            "econnreset",
-            "reset by peer",
-            "failed to connect",
-            "could not connect",
-        ]) || self.words.has_any(&["proxyerror", "tunneling socket"])
-        {
+        if !self.marks.says(TURNED_AWAY) || self.marks.forbids(TURNED_AWAY) {
             return None;
         }
         [
@@ -312,7 +308,7 @@ impl<'a> Judge<'a> {
             "host='localhost', port=#",
         ]
         .iter()
-        .find_map(|pattern| find(self.words.as_str(), pattern)?.1.nth(0))
+        .find_map(|pattern| find(&self.words, pattern)?.1.nth(0))
     }
 
     /// Whether the words name a status or an error, and none of a library's own troubles.
@@ -322,74 +318,17 @@ impl<'a> Judge<'a> {
 
     /// Whether the words are those of a library whose connection failed.
     fn is_connection_talk(&self) -> bool {
-        self.words.has_any(&[
-            "econn",
-            "enotfound",
-            "etimedout",
-            "eai_again",
-            "und_err",
-            "fetch failed",
-            "failed to fetch",
-            "getaddrinfo",
-            "socket hang up",
-            "~terminated~",
-            "other side closed",
-            "unable to connect",
-            "connection error",
-            "error sending request",
-            "stream disconnected",
-            "ssl",
-            "certificate",
-            "enetunreach",
-            "ehostunreach",
-            "epipe",
-            "remoteprotocolerror",
-            "apiconnectionerror",
-            "dns",
-            "proxy",
-            "network is unreachable",
-            "premature close",
-            "unexpected eof",
-            "connection reset",
-            "connection closed",
-            "error decoding response body",
-            "without [done]",
-            "socket connection",
-            "network connection",
-            "err_",
-            "stream ended",
-            "stream closed",
-            "peer closed",
-            "incomplete chunked",
-            "tunneling",
-            "transferencodingerror",
-            "payload is not completed",
-        ])
+        self.marks.says(CONNECTION_TALK)
     }
 
-    fn holds(&self, rule: &Rule) -> bool {
+    fn holds(&self, number: usize, rule: &Rule) -> bool {
         let status = self.facts.status.unwrap_or(0);
         let of_status = rule.statuses.is_empty()
             || rule.statuses.iter().any(|(first, last)| (*first..=*last).contains(&status));
         of_status
-            && (rule.codes.is_empty() && rule.words.is_empty()
-                || self.has_code(rule)
-                || self.words.has_any(rule.words))
-            && (rule.gate.is_empty() || self.words.has_any(rule.gate))
-            && !self.words.has_any(rule.unless)
-    }
-
-    fn has_code(&self, rule: &Rule) -> bool {
-        rule.codes.iter().any(|wanted| {
-            let (space, text) = wanted.split_once(':').unwrap_or(("", wanted));
-            let (space, text) = if matches!(space, "minimax" | "baidu" | "mistral") {
-                (space, text)
-            } else {
-                ("", *wanted)
-            };
-            self.facts.codes.iter().any(|code| code.space == space && same_code(&code.text, text))
-                || (space.is_empty() && stands_out(text) && self.words.has_word(text))
-        })
+            && (rule.codes.is_empty() && rule.words.is_empty() || self.marks.says(number))
+            && (rule.gate.is_empty() || self.marks.opens(number))
+            && !self.marks.forbids(number)
     }
 
     fn by_rule(self, rule: &Rule) -> Verdict {
@@ -424,7 +363,7 @@ impl<'a> Judge<'a> {
         rule: &'static str,
         limits: Option<&Limits>,
     ) -> Verdict {
-        let named = wait::read(self.headers, &self.facts, limits, &self.zone());
+        let named = wait::read(self.headers, &self.facts, limits, &|| self.zone());
         let mut failure = failure(class, reach);
         failure.wait = named.wait.for_engine().unwrap_or(Wait::Unnamed);
         let says_something = |message: &&String| {
@@ -440,7 +379,7 @@ impl<'a> Judge<'a> {
             code: self.telling_code(),
             param: self.facts.param.clone(),
             sizes: if class == Class::ContextOverflow {
-                sizes::read(&self.facts, self.words.as_str())
+                sizes::read(&self.facts, &self.words)
             } else {
                 crate::Sizes::default()
             },
@@ -495,25 +434,13 @@ impl<'a> Judge<'a> {
         let provider = self.context.provider.unwrap_or_default().to_ascii_lowercase();
         let chinese =
             CHINESE.iter().any(|name| provider.contains(name))
-                || self
-                    .words
-                    .as_str()
-                    .chars()
-                    .any(|letter| ('\u{4e00}'..='\u{9fff}').contains(&letter))
-                || self.words.has_any(&["~glm", "~zai~", "~z.ai~", "bigmodel", "volcengine"])
+                || self.words.chars().any(|letter| ('\u{4e00}'..='\u{9fff}').contains(&letter))
+                || has_any(&self.words, &["~glm", "~zai~", "~z.ai~", "bigmodel", "volcengine"])
                 || self.facts.codes.iter().any(|code| {
                     ["1304", "1308", "1310", "1316", "1317"].contains(&code.text.as_str())
                 });
         if chinese { Zone::Fixed(CHINA_OFFSET_S) } else { Zone::Unknown }
     }
-}
-
-/// Codes that cannot be mistaken for words: with an underscore, or long and in camel case.
-fn stands_out(code: &str) -> bool {
-    let camel = code.len() >= 12
-        && code.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
-        && code.bytes().any(|byte| byte.is_ascii_lowercase());
-    (code.contains('_') && code.len() >= 9) || camel
 }
 
 /// Ports on which the usual local proxies listen.

@@ -28,6 +28,9 @@ const EMBEDDED_MAX: usize = 6;
 /// Items of one array that are opened.
 const ITEMS_MAX: usize = 12;
 
+/// Letters of the longest member that names a wait.
+const WAIT_KEY_MAX: usize = 20;
+
 /// A machine code, with where it stood where that changes its meaning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Code {
@@ -319,24 +322,28 @@ impl Facts {
 
     fn wait_member(&mut self, key: &str, value: &Json) {
         let Some(text) = value.scalar() else { return };
-        let name: String = key
-            .chars()
-            .filter(|letter| !matches!(letter, '_' | '-'))
-            .collect::<String>()
-            .to_ascii_lowercase();
+        let mut letters = [0; WAIT_KEY_MAX];
+        let mut len = 0;
+        for letter in key.bytes().filter(|letter| !matches!(letter, b'_' | b'-')) {
+            let Some(slot) = letters.get_mut(len) else { return };
+            *slot = letter.to_ascii_lowercase();
+            len += 1;
+        }
+        let name = letters.get(..len).and_then(|name| core::str::from_utf8(name).ok());
         let text = text.trim();
-        let lower = normal(text);
-        match name.as_str() {
+        match name.unwrap_or_default() {
             "retryafterms" | "retryinms" | "providerretryafterms" | "waitms" => {
                 self.spans_ms.extend(text.parse::<u64>().ok());
             }
             "retryafter" | "retryafterseconds" | "resetsinseconds" | "resetinseconds"
             | "resetafterseconds" | "retryinseconds" | "resetafter" | "retrydelay"
             | "quotaresetdelay" | "waitseconds" | "resetin" | "resetsin" | "retryafters"
-            | "secondsuntilreset" | "retryin" | "cooldownseconds" => match relative(&lower) {
-                Some(ms) => self.spans_ms.push(ms),
-                None => self.instants.extend(instant(&lower, &tidy(text)).map(|(found, _)| found)),
-            },
+            | "secondsuntilreset" | "retryin" | "cooldownseconds" => {
+                match relative(&normal(text)) {
+                    Some(ms) => self.spans_ms.push(ms),
+                    None => self.instants.extend(whole_instant(text)),
+                }
+            }
             "resetsat"
             | "resetat"
             | "resettime"
@@ -349,7 +356,7 @@ impl Facts {
             | "resetsattime"
             | "quotaresettime"
             | "nextreset" => {
-                self.instants.extend(instant(&lower, &tidy(text)).map(|(found, _)| found));
+                self.instants.extend(whole_instant(text));
             }
             "xratelimitreset" => {
                 self.headers.push(("x-ratelimit-reset".to_owned(), text.to_string()));
@@ -372,6 +379,10 @@ impl Facts {
             self.messages.push(kept.to_owned());
         }
     }
+}
+
+fn whole_instant(text: &str) -> Option<Instant> {
+    instant(&normal(text), &tidy(text)).map(|(found, _)| found)
 }
 
 fn is_four_digits(text: &str) -> bool {
@@ -459,6 +470,9 @@ fn object_start(text: &str) -> Option<usize> {
 
 /// The words of an HTML page: title, headings and text without markup, scripts and styles.
 fn page(text: &str) -> Option<String> {
+    if !text.contains('<') {
+        return None;
+    }
     let head: String = text.chars().take(400).collect::<String>().to_ascii_lowercase();
     if !["<html", "<!doctype", "<title", "<head", "<body", "<h1", "<center"]
         .iter()

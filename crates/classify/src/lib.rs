@@ -17,6 +17,7 @@ mod answer;
 mod civil;
 mod decide;
 mod facts;
+mod index;
 mod instant;
 mod json;
 mod line;

@@ -3,9 +3,11 @@
 //! It refuses to guess: "a moment", "a few minutes", 稍后 name no wait. A number counts only close behind (in
 //! Chinese, before) words that speak of trying again, of a reset or of a recovery.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::instant::{Instant, clock_span, epoch, instant, seconds, span};
+use crate::words::Pairs;
 
 /// A wait found in text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,56 +98,75 @@ enum Bare {
 /// How far behind a trigger a wait may stand, in bytes.
 const REACH: usize = 64;
 
-/// The wait that the text names: the longest of several spans, else the latest instant in the text's order.
-///
-/// `lower` is `tidy` in lower case, byte for byte.
-pub(crate) fn named(tidy: &str, lower: &str) -> Option<Named> {
-    let mut found: Vec<Named> = Vec::new();
-    for (trigger, bare) in TRIGGERS {
-        for at in places(lower, trigger) {
-            found.extend(behind(tidy, lower, at, bare));
-        }
-    }
-    for trigger in TRIGGERS_ZH {
-        for at in places(lower, trigger) {
-            found.extend(behind(tidy, lower, at, Bare::No));
-        }
-    }
-    found.extend(before_zh(lower));
-    let longest = found.iter().filter_map(|named| match named {
-        Named::Ms(ms) => Some(*ms),
-        Named::Until(_) => None,
-    });
-    match longest.max() {
-        Some(ms) => Some(Named::Ms(ms)),
-        None => {
-            // A dated instant says more than a time of day that was read out of the middle of it.
-            let dated = found.iter().position(|named| match named {
-                Named::Until(Instant::At(_)) => true,
-                Named::Until(Instant::Civil(civil)) => civil.date.is_some(),
-                Named::Ms(_) => false,
-            });
-            let index = dated.unwrap_or(0);
-            (index < found.len()).then(|| found.swap_remove(index))
-        }
-    }
+/// Text in which a wait may be named.
+pub(crate) struct Prose {
+    tidy: String,
+    /// `tidy` in lower case, byte for byte.
+    lower: String,
+    /// `None` where nothing could be read: without a digit there is neither span nor date.
+    pairs: Option<Pairs>,
 }
 
-/// An instant that the text names, even where it names a span too.
-pub(crate) fn named_instant(tidy: &str, lower: &str) -> Option<Instant> {
-    for (trigger, bare) in TRIGGERS {
-        for at in places(lower, trigger) {
-            if let Some(Named::Until(found)) = behind(tidy, lower, at, bare) {
-                return Some(found);
+impl Prose {
+    /// `tidy` must be [`crate::words::tidy`].
+    pub(crate) fn new(tidy: String) -> Self {
+        let lower = tidy.to_ascii_lowercase();
+        let telling = lower.bytes().any(|byte| byte.is_ascii_digit())
+            || lower.contains("noon")
+            || lower.contains("midnight");
+        let pairs = telling.then(|| Pairs::of(&lower));
+        Self { tidy, lower, pairs }
+    }
+
+    /// The wait that the text names: the longest of several spans, else the latest instant in the text's order.
+    pub(crate) fn named(&self) -> Option<Named> {
+        let mut found: Vec<Named> = Vec::new();
+        let chinese = TRIGGERS_ZH.into_iter().map(|trigger| (trigger, Bare::No));
+        for (trigger, bare) in TRIGGERS.into_iter().chain(chinese) {
+            for at in self.places(trigger) {
+                found.extend(behind(&self.tidy, &self.lower, at, bare));
+            }
+        }
+        if self.pairs.is_some() {
+            found.extend(before_zh(&self.lower));
+        }
+        let longest = found.iter().filter_map(|named| match named {
+            Named::Ms(ms) => Some(*ms),
+            Named::Until(_) => None,
+        });
+        match longest.max() {
+            Some(ms) => Some(Named::Ms(ms)),
+            None => {
+                // A dated instant says more than a time of day that was read out of the middle of it.
+                let dated = found.iter().position(|named| match named {
+                    Named::Until(Instant::At(_)) => true,
+                    Named::Until(Instant::Civil(civil)) => civil.date.is_some(),
+                    Named::Ms(_) => false,
+                });
+                let index = dated.unwrap_or(0);
+                (index < found.len()).then(|| found.swap_remove(index))
             }
         }
     }
-    None
-}
 
-/// Where a trigger ends, for its first few occurrences.
-fn places<'a>(lower: &'a str, trigger: &'a str) -> impl Iterator<Item = usize> + 'a {
-    lower.match_indices(trigger).map(|(at, found)| at + found.len()).take(8)
+    /// An instant that the text names, even where it names a span too.
+    pub(crate) fn named_instant(&self) -> Option<Instant> {
+        for (trigger, bare) in TRIGGERS {
+            for at in self.places(trigger) {
+                if let Some(Named::Until(found)) = behind(&self.tidy, &self.lower, at, bare) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    /// Where a trigger ends, for its first few occurrences.
+    fn places<'a>(&'a self, trigger: &'a str) -> impl Iterator<Item = usize> + 'a {
+        let spelt = self.pairs.as_ref().is_some_and(|pairs| pairs.can_spell(trigger));
+        let found = spelt.then(|| self.lower.match_indices(trigger));
+        found.into_iter().flatten().map(|(at, found)| at + found.len()).take(8)
+    }
 }
 
 fn behind(tidy: &str, lower: &str, start: usize, bare: Bare) -> Option<Named> {

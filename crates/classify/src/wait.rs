@@ -4,13 +4,14 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 use ekiden_engine::class::Wait;
 
 use crate::civil::{Civil, Zone};
 use crate::facts::{Facts, clip, relative, structured};
 use crate::instant::{Instant, epoch, http_date, instant};
-use crate::prose::{Named, named, named_instant};
+use crate::prose::{Named, Prose};
 use crate::words::{normal, tidy};
 
 /// What a wait becomes that is negative or whose end has passed, in milliseconds.
@@ -92,25 +93,20 @@ pub(crate) fn read(
     headers: &[(&str, &str)],
     facts: &Facts,
     limits: Option<&Limits>,
-    zone: &Zone,
+    zone: &dyn Fn() -> Zone,
 ) -> Said {
-    let (tidy_words, lower_words) = {
-        let words = facts.original_words();
-        let lower = words.to_ascii_lowercase();
-        (words, lower)
-    };
+    let words = OnceCell::new();
+    let prose = || words.get_or_init(|| Prose::new(facts.original_words()));
     let inner: Vec<(&str, &str)> =
         facts.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let found = from_headers(&inner)
         .or_else(|| from_headers(headers))
         .or_else(|| structured(facts))
         .or_else(|| limits.and_then(|limits| limits.wait.clone()))
-        .or_else(|| named(&tidy_words, &lower_words));
+        .or_else(|| prose().named());
     let until = match &found {
         Some(Named::Until(found)) => Some(found.clone()),
-        Some(Named::Ms(_)) => {
-            facts.instants.first().cloned().or_else(|| named_instant(&tidy_words, &lower_words))
-        }
+        Some(Named::Ms(_)) => facts.instants.first().cloned().or_else(|| prose().named_instant()),
         None => None,
     };
     let until = until.map_or(NamedWait::Unnamed, |found| settle(Named::Until(found), zone));
@@ -118,13 +114,13 @@ pub(crate) fn read(
     Said { wait, until }
 }
 
-fn settle(found: Named, zone: &Zone) -> NamedWait {
+fn settle(found: Named, zone: &dyn Fn() -> Zone) -> NamedWait {
     match found {
         Named::Ms(ms) => NamedWait::Ms(ms.min(LONGEST_MS)),
         Named::Until(Instant::At(at)) => NamedWait::At(at),
         Named::Until(Instant::Civil(mut civil)) => {
             if civil.zone == Zone::Unknown {
-                civil.zone = zone.clone();
+                civil.zone = zone();
             }
             let whole = civil.date.is_some_and(|date| date.year.is_some());
             match civil.resolve_fixed(0).filter(|_| whole) {

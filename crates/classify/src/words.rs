@@ -37,18 +37,39 @@ impl Captures {
 /// Straight quotes and single spaces; letters keep their case, so that [`normal`] keeps every byte's place.
 pub(crate) fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        let letter = match letter {
+    let mut kept = 0;
+    let mut blank = false;
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        // Only these begin a letter that may change; what stands between them is copied in one piece.
+        if !(byte.is_ascii_whitespace() || matches!(byte, 0xc2 | 0xe2 | 0xe3)) {
+            blank = false;
+            at += 1;
+            continue;
+        }
+        let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) else {
+            at += 1;
+            continue;
+        };
+        let tidied = match letter {
             '\u{2018}' | '\u{2019}' => '\'',
             '\u{201c}' | '\u{201d}' => '"',
             '\u{a0}' | '\u{202f}' | '\u{3000}' => ' ',
             letter if letter.is_ascii_whitespace() => ' ',
             letter => letter,
         };
-        if !(letter == ' ' && out.ends_with(' ')) {
-            out.push(letter);
+        let end = at + letter.len_utf8();
+        if tidied != letter || (tidied == ' ' && blank) {
+            out.push_str(text.get(kept..at).unwrap_or_default());
+            kept = end;
+            if !(tidied == ' ' && blank) {
+                out.push(tidied);
+            }
         }
+        blank = tidied == ' ';
+        at = end;
     }
+    out.push_str(text.get(kept..).unwrap_or_default());
     out
 }
 
@@ -59,17 +80,13 @@ pub(crate) fn normal(text: &str) -> String {
     text
 }
 
-/// Text in its [`normal`] form, with the pairs of bytes that occur in it.
+/// The pairs of bytes that occur in a text.
 ///
-/// Nearly every pattern needs a pair that does not occur, and so is never searched for.
-pub(crate) struct Words {
-    text: String,
-    pairs: [u64; PAIR_WORDS],
-}
+/// Nearly every word needs a pair that does not occur, and so is never searched for.
+pub(crate) struct Pairs([u64; PAIR_WORDS]);
 
-impl Words {
-    /// `text` must be [`normal`].
-    pub(crate) fn new(text: String) -> Self {
+impl Pairs {
+    pub(crate) fn of(text: &str) -> Self {
         let mut pairs = [0; PAIR_WORDS];
         let bytes = text.as_bytes();
         for (first, second) in bytes.iter().zip(bytes.iter().skip(1)) {
@@ -78,43 +95,15 @@ impl Words {
                 *word |= bit;
             }
         }
-        Self { text, pairs }
+        Self(pairs)
     }
 
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether any of the patterns occurs.
-    pub(crate) fn has_any(&self, patterns: &[&str]) -> bool {
-        patterns
-            .iter()
-            .any(|pattern| self.can_spell(pattern) && find(&self.text, pattern).is_some())
-    }
-
-    /// Whether a machine code stands in the text as a word, in whatever case.
-    pub(crate) fn has_word(&self, code: &str) -> bool {
-        if !self.can_spell(code) {
-            return false;
-        }
-        let code = code.to_ascii_lowercase();
-        let joins = |byte: Option<&u8>| {
-            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-        };
-        let bytes = self.text.as_bytes();
-        self.text.match_indices(&code).any(|(at, found)| {
-            !joins(at.checked_sub(1).and_then(|before| bytes.get(before)))
-                && !joins(bytes.get(at + found.len()))
-        })
-    }
-
-    /// Whether every two neighbouring bytes of the pattern are neighbours somewhere in the text.
-    fn can_spell(&self, pattern: &str) -> bool {
-        let bytes = pattern.as_bytes();
+    /// Whether every two neighbouring bytes of the word are neighbours somewhere in the text.
+    pub(crate) fn can_spell(&self, word: &str) -> bool {
+        let bytes = word.as_bytes();
         bytes.iter().zip(bytes.iter().skip(1)).all(|(first, second)| {
-            let sign = |byte: &u8| matches!(byte, b'*' | b'#' | b'~');
-            let (word, bit) = place(first.to_ascii_lowercase(), second.to_ascii_lowercase());
-            sign(first) || sign(second) || self.pairs.get(word).is_some_and(|word| word & bit != 0)
+            let (word, bit) = place(*first, *second);
+            self.0.get(word).is_some_and(|word| word & bit != 0)
         })
     }
 }
@@ -125,11 +114,38 @@ fn place(first: u8, second: u8) -> (usize, u64) {
     (mixed / 64 % PAIR_WORDS, 1 << (mixed % 64))
 }
 
+/// Whether any of the patterns occurs.
+pub(crate) fn has_any(text: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| find(text, pattern).is_some())
+}
+
+/// Whether the pattern's beginning stands at `start`, and the rest of it behind.
+pub(crate) fn fits(text: &str, start: usize, pattern: &str) -> bool {
+    let text = text.as_bytes();
+    let mut parts = parts(pattern);
+    let first = parts.next().unwrap_or_default();
+    stands(text, start, first)
+        .is_some_and(|(end, captures)| follow(text, end, captures, parts).is_some())
+}
+
+/// Whether a machine code stands at `start` as a word, in whatever case; `text` is in lower case.
+pub(crate) fn at_word(text: &str, start: usize, code: &str) -> bool {
+    let bytes = text.as_bytes();
+    let joins =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let stands = bytes
+        .get(start..start + code.len())
+        .is_some_and(|found| found.eq_ignore_ascii_case(code.as_bytes()));
+    stands
+        && !joins(start.checked_sub(1).and_then(|before| bytes.get(before)))
+        && !joins(bytes.get(start + code.len()))
+}
+
 /// The first occurrence: the byte after it, and its numbers.
 pub(crate) fn find(text: &str, pattern: &str) -> Option<(usize, Captures)> {
     let text = text.as_bytes();
-    let mut parts = pattern.split('*');
-    let first = parts.next()?.as_bytes();
+    let mut parts = parts(pattern);
+    let first = parts.next()?;
     let mut from = 0;
     // A first part that is met again and again costs one bounded look ahead each time.
     while let Some((end, captures)) = find_part(text, from, usize::MAX, first) {
@@ -141,14 +157,18 @@ pub(crate) fn find(text: &str, pattern: &str) -> Option<(usize, Captures)> {
     None
 }
 
+fn parts(pattern: &str) -> impl Iterator<Item = &[u8]> + Clone {
+    pattern.as_bytes().split(|byte| *byte == b'*')
+}
+
 fn follow<'p>(
     text: &[u8],
     mut at: usize,
     mut captures: Captures,
-    parts: impl Iterator<Item = &'p str>,
+    parts: impl Iterator<Item = &'p [u8]>,
 ) -> Option<(usize, Captures)> {
     for part in parts {
-        let (span, more) = find_part(text, at, GAP_MAX, part.as_bytes())?;
+        let (span, more) = find_part(text, at, GAP_MAX, part)?;
         for value in more.values.iter().take(more.len) {
             captures.push(*value);
         }
@@ -195,12 +215,7 @@ fn stands(text: &[u8], start: usize, part: &[u8]) -> Option<(usize, Captures)> {
                 }
             }
             b'#' => {
-                if index == 0
-                    && start
-                        .checked_sub(1)
-                        .and_then(|before| text.get(before))
-                        .is_some_and(u8::is_ascii_digit)
-                {
+                if index == 0 && inside_number(text, start) {
                     return None;
                 }
                 let (value, end) = number(text, at)?;
@@ -216,6 +231,13 @@ fn stands(text: &[u8], start: usize, part: &[u8]) -> Option<(usize, Captures)> {
         }
     }
     Some((at, captures))
+}
+
+/// Whether a number that begins earlier ends where one would end that begins here.
+fn inside_number(text: &[u8], start: usize) -> bool {
+    let before = |distance: usize| start.checked_sub(distance).and_then(|at| text.get(at));
+    let digit = |distance: usize| before(distance).is_some_and(u8::is_ascii_digit);
+    digit(1) || digit(2) && before(1).is_some_and(|byte| matches!(byte, b',' | b'_'))
 }
 
 /// A whole number with separators, decimals (dropped) and `k` or `m`.
@@ -251,10 +273,12 @@ fn number(text: &[u8], start: usize) -> Option<(u64, usize)> {
 
 /// Whether two machine codes are the same, whatever their case and separators.
 pub(crate) fn same_code(one: &str, other: &str) -> bool {
-    fn letters(code: &str) -> impl Iterator<Item = u8> + '_ {
-        code.bytes()
-            .filter(|byte| !matches!(byte, b'_' | b'-' | b'.' | b' '))
-            .map(|byte| byte.to_ascii_lowercase())
-    }
     letters(one).eq(letters(other))
+}
+
+/// What of a machine code is compared.
+pub(crate) fn letters(code: &str) -> impl Iterator<Item = u8> + '_ {
+    code.bytes()
+        .filter(|byte| !matches!(byte, b'_' | b'-' | b'.' | b' '))
+        .map(|byte| byte.to_ascii_lowercase())
 }

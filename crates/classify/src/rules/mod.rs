@@ -12,6 +12,7 @@ mod money;
 mod requests;
 mod sizes;
 mod status;
+mod talk;
 mod transport;
 
 /// One rule of the table.
@@ -38,7 +39,8 @@ pub struct Rule {
     pub statuses: &'static [(u16, u16)],
     /// Whether a wait of over an hour shows that this is a quota after all.
     pub long_wait_is_quota: bool,
-    /// Two or more bodies of the corpus, or pages of the vendors' documentation.
+    /// Two or more bodies of the corpus, or pages of the vendors' documentation. In WebAssembly there are none: a
+    /// module that is loaded by hosts has no room for what only readers of the docs look up.
     pub cites: &'static [&'static str],
 }
 
@@ -94,28 +96,53 @@ impl Rule {
     }
 
     const fn cites(mut self, cites: &'static [&'static str]) -> Self {
-        self.cites = cites;
+        if cfg!(not(target_family = "wasm")) {
+            self.cites = cites;
+        }
         self
     }
 }
 
+/// The tables in their order. A rule's number is its place in all of them together.
+pub(crate) const TABLES: [&[Rule]; 8] = [
+    codes::RULES,
+    sizes::RULES,
+    money::RULES,
+    limits::RULES,
+    requests::RULES,
+    status::RULES,
+    transport::RULES,
+    talk::RULES,
+];
+
+/// Rules in all tables.
+pub(crate) const RULES_MAX: usize = ANSWERED + transport::RULES.len() + talk::RULES.len();
+
+const ANSWERED: usize = {
+    let (mut table, mut count) = (0, 0);
+    while table < 6 {
+        count += TABLES[table].len();
+        table += 1;
+    }
+    count
+};
+
+/// The number of the rule that holds for the words of a library whose connection failed.
+pub(crate) const CONNECTION_TALK: usize = ANSWERED + transport::RULES.len();
+/// The number of the rule that holds where a connection was refused or reset, and not by a proxy.
+pub(crate) const TURNED_AWAY: usize = CONNECTION_TALK + 1;
+
 /// Every rule for what an upstream answered, in the order in which they are tried, then those for connections.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    answered().chain(transport::RULES)
+    answered().chain(transport()).map(|(_, rule)| rule)
 }
 
-/// The rules for what an upstream answered.
-pub(crate) fn answered() -> impl Iterator<Item = &'static Rule> {
-    codes::RULES
-        .iter()
-        .chain(sizes::RULES)
-        .chain(money::RULES)
-        .chain(limits::RULES)
-        .chain(requests::RULES)
-        .chain(status::RULES)
+/// The rules for what an upstream answered, with their numbers.
+pub(crate) fn answered() -> impl Iterator<Item = (usize, &'static Rule)> {
+    TABLES.into_iter().flatten().enumerate().take(ANSWERED)
 }
 
-/// The rules for connections that gave no answer.
-pub(crate) fn transport() -> impl Iterator<Item = &'static Rule> {
-    transport::RULES.iter()
+/// The rules for connections that gave no answer, with their numbers.
+pub(crate) fn transport() -> impl Iterator<Item = (usize, &'static Rule)> {
+    (ANSWERED..).zip(transport::RULES)
 }
