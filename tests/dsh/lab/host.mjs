@@ -143,6 +143,9 @@ export class Web {
     web.child = spawn(lab.node, [lab.dsh, 'web', '--no-open', '--port', '0', ...words], {
       cwd: home.workspace, env: home.environment(env), stdio: ['ignore', 'pipe', 'pipe'],
     })
+    const orphaned = () => web.child.kill('SIGKILL')
+    process.once('exit', orphaned)
+    web.child.once('exit', () => process.off('exit', orphaned))
     web.said = gather(web.child)
     web.ended = new Promise(done => web.child.once('exit', (status, signal) => done(status ?? signal)))
     web.base = await web.#address()

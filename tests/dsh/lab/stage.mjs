@@ -1,0 +1,103 @@
+// One host with the plugin, the queues of one test file in it, and the upstream behind them. Each queue has models of its own, so
+// that no test learns from another's failures. At its end it looks at what every run must leave behind.
+import assert from 'node:assert/strict'
+import { Home, uncaught } from './host.mjs'
+import { Upstream } from './upstream.mjs'
+
+export class Stage {
+  #queues = {}
+  #models = []
+
+  /** @param settings sections of the plugin's settings beside its queues */
+  constructor(settings = {}) {
+    this.settings = { continuation: { enabled: false }, ...settings }
+  }
+
+  /** A queue with so many candidates of its own: `id-1`, `id-2` …; `options` by position are a candidate's own. */
+  queue(id, candidates, keys = {}, options = []) {
+    const models = Array.from({ length: candidates }, (_, at) => `${id}-${at + 1}`)
+    const routes = models.map(model => `mock/${model}`)
+    this.#queues[id] = {
+      continue_delay: '0s', ...keys,
+      candidates: routes.map((route, at) => (options[at] ? { route, ...options[at] } : route)),
+    }
+    this.#models.push(...models)
+    return { id, models, routes }
+  }
+
+  /** Further models of the host, for what is no queue. */
+  models(...specs) {
+    this.#models.push(...specs)
+    return specs
+  }
+
+  async open(options = {}) {
+    this.upstream = await Upstream.start()
+    this.home = new Home(this.upstream, this.#models.length > 0 ? this.#models : ['spare'])
+    this.home.install('web').configure({ ...this.settings, queues: this.#queues })
+    this.web = await this.home.web(options)
+    return this
+  }
+
+  /** A session on a queue. */
+  session(queue) {
+    return this.web.session('ekiden', typeof queue === 'string' ? queue : queue.id)
+  }
+
+  /** A whole turn of a new session. */
+  async turn(queue, text = 'Say hello') {
+    return this.web.turn(await this.session(queue), text)
+  }
+
+  /** The state of a queue's n-th candidate. */
+  async candidate(queue, number) {
+    const { json } = await this.web.api('GET', 'state')
+    return json.queues.find(one => one.id === queue.id).candidates[number - 1]
+  }
+
+  /** What the plugin knows of a session. */
+  async known(session) {
+    return (await this.web.api('GET', `sessions/${encodeURIComponent(session)}`)).json
+  }
+
+  /** The journal's entries of a kind, newest first. */
+  async journal(what, filter = {}) {
+    const query = new URLSearchParams({ what, ...filter })
+    return (await this.web.api('GET', `journal?${query}`)).json.entries
+  }
+
+  async close() {
+    try {
+      if (this.web) {
+        const code = await this.web.stop()
+        const said = this.web.said.err() + this.web.said.out()
+        assert.deepEqual(uncaught(said), [], said)
+        assert.equal(code, 0, said)
+        for (const log of this.home.sessions()) assert.deepEqual(log.map(event => event.type).filter(type => /ekiden|relay|failover|fallback/.test(type)), [])
+      }
+    } finally {
+      await this.upstream?.stop()
+      this.home?.dispose()
+    }
+  }
+}
+
+/** The user messages at the end of a request that say to go on. */
+export function continues(call, text = '继续') {
+  const messages = call.body.messages
+  let count = 0
+  while (spoken(messages.at(-1 - count)) === text) count++
+  return count
+}
+
+/** The text of a message of a request. */
+export function spoken(message) {
+  if (!message) return undefined
+  if (typeof message.content === 'string') return message.content
+  return (message.content ?? []).map(part => part.text ?? '').join('')
+}
+
+/** A promise with its key: what waits for it goes on when it is opened. */
+export function gate() {
+  return Promise.withResolvers()
+}
