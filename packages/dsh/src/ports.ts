@@ -378,8 +378,6 @@ export interface Live {
   trace(id: string): string | undefined;
   release(what: ReleaseWhat): void;
   endSession(id: string): void;
-  /** R24: a candidate that left its queue gives its seats back. */
-  left(queue: string, route: Route): void;
   pause(session?: string): void;
   resume(session?: string): void;
   /** Ends one call as if its wait were over; false: no such call runs. */

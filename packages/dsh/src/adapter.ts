@@ -1,0 +1,175 @@
+/**
+ * The provider `ekiden` of the host: its models are the queues. It answers from what is known,
+ * asks no upstream, and never throws into the host; what goes wrong ends a stream with a failure.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+import {
+  LlmAdapter, resolveRetryPolicy, type GenerateOptions, type LlmFailure, type LlmModelInfo,
+  type LlmProviderInfo, type LlmResolvedModelInfo, type ResolvedRetryPolicy, type StreamChunk,
+} from '@deepseek-ai/dsh-llm';
+
+import type { Core } from './core.ts';
+import { messageOf } from './engine.ts';
+import { LOOP_CODE } from './evidence.ts';
+import { engineLostFailure, unknownModel } from './last-word.ts';
+import type { Catalog, Keeper, Plans, QueuePlan } from './ports.ts';
+import type { RelayCall } from './relay.ts';
+
+/** Our route in the host; never a candidate (R6). */
+export const PROVIDER = 'ekiden';
+
+const DISPLAY_NAME = '模型接力 / Model relay';
+
+/**
+ * Which call's attempt this code runs for. Another plugin's provider may pass a request on to us:
+ * then a queue would contain a queue.
+ */
+const runningFor = new AsyncLocalStorage<RelayCall>();
+
+/** Streams through the host on behalf of a call. */
+export function guarded(
+  call: RelayCall, stream: () => AsyncIterable<StreamChunk>,
+): AsyncIterable<StreamChunk> {
+  return {
+    [Symbol.asyncIterator]: () => {
+      const iterator = runningFor.run(call, () => stream()[Symbol.asyncIterator]());
+      // The first read is what leads to other providers.
+      let first = true;
+      return {
+        next: () => {
+          if (!first) return iterator.next();
+          first = false;
+          return runningFor.run(call, () => iterator.next());
+        },
+        return: (value?: unknown) =>
+          iterator.return?.(value) ?? Promise.resolve({ done: true as const, value }),
+      };
+    },
+  };
+}
+
+export class QueueAdapter extends LlmAdapter {
+  readonly #core: Core;
+  readonly #plans: Plans;
+  readonly #catalog: Catalog;
+  readonly #keeper: Keeper;
+
+  constructor(parts: { core: Core; plans: Plans; catalog: Catalog; keeper: Keeper }) {
+    super();
+    this.#core = parts.core;
+    this.#plans = parts.plans;
+    this.#catalog = parts.catalog;
+    this.#keeper = parts.keeper;
+  }
+
+  override providerInfo(provider: string): LlmProviderInfo {
+    return { id: provider, name: DISPLAY_NAME };
+  }
+
+  /** D5: the retries are ours; the host's own would run an exhausted queue five times more. */
+  override providerRetryPolicy(_provider: string): ResolvedRetryPolicy {
+    return resolveRetryPolicy({ mode: 'normal', maxRetries: 0 }, PROVIDER);
+  }
+
+  override listModels(provider: string): Promise<readonly LlmModelInfo[]> {
+    return Promise.resolve(this.#plans.all().map((queue) => ({
+      provider, id: queue.id, name: queue.name, description: describe(queue),
+    })));
+  }
+
+  /** No level of effort is declared: each candidate has its own (R35). */
+  override resolveModel(provider: string, model: string): Promise<LlmResolvedModelInfo> {
+    const queue = this.#plans.find(model)?.queue;
+    const window = queue === undefined ? undefined : this.#windowOf(queue);
+    return Promise.resolve({
+      provider, id: model, name: queue?.name ?? model,
+      ...(window === undefined ? {} : { context: { contextWindow: window } }),
+    });
+  }
+
+  override stream(options: GenerateOptions): AsyncIterable<StreamChunk> {
+    const outer = runningFor.getStore();
+    if (outer !== undefined && !outer.isOver) {
+      return told({ code: LOOP_CODE, message: 'a queue leads back to a queue of the model relay' });
+    }
+    const found = this.#plans.find(options.model);
+    if (found === undefined) return told(this.#unknown(options.model));
+    if (found.asked === 'deleted') {
+      this.#keeper.note({ what: 'deleted-queue', session: options.sessionId ?? '',
+        asked: options.model, queue: found.queue.id });
+    }
+    const core = this.#core;
+    if (core.engine.isReady) return core.open(found.queue, options);
+    return later(async () => {
+      await core.engine.ready();
+      return core.open(found.queue, options);
+    });
+  }
+
+  /** R36: that of the first candidate that has one. */
+  #windowOf(queue: QueuePlan): number | undefined {
+    for (const candidate of queue.candidates) {
+      const window = candidate.window ?? this.#catalog.info(candidate)?.window;
+      if (window !== undefined && Number.isInteger(window) && window > 0) return window;
+    }
+    return undefined;
+  }
+
+  #unknown(asked: string): LlmFailure {
+    const names = this.#plans.all().map((queue) => queue.id);
+    const near = names.map((name) => ({ name, off: distance(asked, name) }))
+      .sort((one, other) => one.off - other.off);
+    return unknownModel(asked, near.slice(0, 3).map((one) => one.name));
+  }
+}
+
+function describe(queue: QueuePlan): string {
+  const count = queue.candidates.length;
+  const first = queue.candidates.slice(0, 3).map((one) => one.model).join(' → ');
+  return count === 0 ? '还没有模型 / no candidates yet' : `${first}${count > 3 ? ' → …' : ''}`;
+}
+
+/** A stream that is one failure. */
+async function* told(failure: LlmFailure): AsyncGenerator<StreamChunk> {
+  yield { type: 'finish', reason: { kind: 'error', failure } };
+}
+
+/** A stream that begins once something is ready; where that fails it is one failure. */
+function later(begin: () => Promise<RelayCall>): AsyncIterable<StreamChunk> {
+  let call: AsyncIterator<StreamChunk> | undefined;
+  let ended = false;
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next(): Promise<IteratorResult<StreamChunk>> {
+        if (ended) return { done: true, value: undefined };
+        try {
+          call ??= await begin();
+        } catch (error) {
+          ended = true;
+          const failure = engineLostFailure(messageOf(error));
+          return { done: false, value: { type: 'finish', reason: { kind: 'error', failure } } };
+        }
+        return call.next();
+      },
+      async return(): Promise<IteratorResult<StreamChunk>> {
+        ended = true;
+        return call?.return?.() ?? { done: true, value: undefined };
+      },
+    }),
+  };
+}
+
+/** How many letters differ; texts are short. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= one.length; at += 1) {
+    const next = [at];
+    for (let to = 1; to <= other.length; to += 1) {
+      const same = one[at - 1] === other[to - 1] ? 0 : 1;
+      next.push(Math.min((row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1, (row[to - 1] ?? 0) + same));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
