@@ -7,6 +7,8 @@ import { Upstream } from './upstream.mjs'
 export class Stage {
   #queues = {}
   #models = []
+  /** Further queues, as the settings have them. */
+  extra = {}
 
   /** @param settings sections of the plugin's settings beside its queues */
   constructor(settings = {}) {
@@ -34,9 +36,23 @@ export class Stage {
   async open(options = {}) {
     this.upstream = await Upstream.start()
     this.home = new Home(this.upstream, this.#models.length > 0 ? this.#models : ['spare'])
-    this.home.install('web').configure({ ...this.settings, queues: this.#queues })
+    this.home.install('web').configure({ ...this.settings, queues: { ...this.#queues, ...this.extra } })
     this.web = await this.home.web(options)
     return this
+  }
+
+  /** Ends the host, does what is asked in between, and starts it again on the same home. */
+  async restart(between = () => {}) {
+    await this.#ended()
+    await between()
+    this.web = await this.home.web()
+  }
+
+  async #ended() {
+    const code = await this.web.stop()
+    const said = this.web.said.err() + this.web.said.out()
+    assert.deepEqual(uncaught(said), [], said)
+    assert.equal(code, 0, said)
   }
 
   /** A session on a queue. */
@@ -69,10 +85,7 @@ export class Stage {
   async close() {
     try {
       if (this.web) {
-        const code = await this.web.stop()
-        const said = this.web.said.err() + this.web.said.out()
-        assert.deepEqual(uncaught(said), [], said)
-        assert.equal(code, 0, said)
+        await this.#ended()
         for (const log of this.home.sessions()) assert.deepEqual(log.map(event => event.type).filter(type => /ekiden|relay|failover|fallback/.test(type)), [])
       }
     } finally {

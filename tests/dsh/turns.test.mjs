@@ -1,0 +1,130 @@
+// Turns that go on by themselves, for every model of the host (R42, R43), and what a turn's tail says (R44).
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { textOf } from './lab/host.mjs'
+import { Stage, gate, spoken } from './lab/stage.mjs'
+import { answerOf, badKey, exploded, hang, ok, refuse, tooLong, truncated } from './lab/upstream.mjs'
+
+const stage = new Stage({
+  continuation: { enabled: true, truncations_max: 3, failures_max: 1 },
+  defaults: { continue_delay: '300ms', retries: 0, wait_max: '0s', retry_when_all_quarantined: false, cooldown: '60s' },
+})
+const q = {
+  failed: stage.queue('failed', 1, { continue_delay: '0s' }),
+  whole: stage.queue('whole', 1, { continue_delay: '0s' }),
+  cut: stage.queue('cut', 1, { rotate_after: 0 }),
+  tail: stage.queue('tail', 2),
+}
+stage.models('plain', 'plain-cut', 'plain-bad', 'plain-key', 'plain-both', 'plain-stop', 'plain-word', 'plain-long', 'plain-net', 'plain-ok',
+  { id: 'nowhere', provider: 'nowhere', profile: { baseURL: 'http://127.0.0.1:9/v1' } })
+
+before(() => stage.open())
+after(() => stage.close())
+
+/** The texts of a session's user messages, those that the host adds left out. */
+function userMessages(session) {
+  return stage.web.of(session, 'user/message').filter(event => event.data.message?.source?.kind === 'user' || event.data.source?.kind === 'user')
+    .map(event => textOf(event.data.message ?? event.data))
+}
+
+/** The ends of turns, once there are that many. */
+async function ends(session, count) {
+  await stage.web.ended_turn(session, count)
+  return stage.web.of(session, 'turn/end').map(event => event.data.reason.kind)
+}
+
+/** Waits until the journal says why a session was not continued. */
+function settled(session, count) {
+  return stage.web.until(() => {
+    const list = stage.web.of(session, 'turn/end')
+    return list.length >= count
+  }, `the end of turn ${count}`)
+}
+
+test('R42: a truncated turn goes on with a message as if the user had sent it, until it is whole', async () => {
+  stage.upstream.plan('plain-cut', [truncated('One, '), truncated('two, '), ok('three.')])
+  const session = await stage.web.session('mock', 'plain-cut')
+  await stage.web.send(session, 'count')
+  assert.deepEqual(await ends(session, 3), ['max-tokens', 'max-tokens', 'completed'])
+  assert.deepEqual(userMessages(session), ['count', '继续', '继续'])
+  assert.equal(spoken(stage.upstream.of('plain-cut').at(-1).body.messages.at(-1)), '继续')
+})
+
+test('R42: limits are counted apart, and a message of the user begins them anew', async () => {
+  stage.upstream.plan('plain-both', truncated('more, '))
+  const session = await stage.web.session('mock', 'plain-both')
+  await stage.web.send(session, 'write')
+  await ends(session, 4)
+  const truncations = stage.upstream.of('plain-both').length
+  assert.equal(truncations, 4, 'the turn and three more')
+  stage.upstream.plan('plain-both', exploded())
+  await stage.web.send(session, 'go on')
+  assert.deepEqual((await ends(session, 6)).slice(4), ['error', 'error'], 'one for a failure, whatever the truncations used up')
+  const journal = (await stage.journal('continued')).filter(entry => entry.session === session)
+  assert.equal(journal.length, 4)
+})
+
+test('R42: a failed turn of any model goes on once', async () => {
+  stage.upstream.plan('plain-bad', [exploded(), ok()])
+  const session = await stage.web.session('mock', 'plain-bad')
+  await stage.web.send(session, 'try')
+  assert.deepEqual(await ends(session, 2), ['error', 'completed'])
+  assert.deepEqual(userMessages(session), ['try', '继续'])
+})
+
+test('R42: a failed turn of a queue goes on once', async () => {
+  stage.upstream.plan('failed-1', exploded())
+  const session = await stage.session(q.failed)
+  await stage.web.send(session, 'try')
+  assert.deepEqual(await ends(session, 2), ['error', 'error'])
+})
+
+test('R42: a stop ends the wait, and nothing more is sent', async () => {
+  stage.upstream.plan('plain-stop', [truncated('One, '), hang()])
+  const session = await stage.web.session('mock', 'plain-stop')
+  await stage.web.send(session, 'count')
+  await stage.upstream.arrived('plain-stop', 2)
+  await stage.web.cancel(session)
+  assert.deepEqual(await ends(session, 2), ['max-tokens', 'aborted'])
+  assert.equal(userMessages(session).length, 2)
+})
+
+test('R42: a message of the user during the wait comes instead', async () => {
+  stage.upstream.plan('plain-word', [truncated('One, '), ok('As you say.')])
+  const session = await stage.web.session('mock', 'plain-word')
+  await stage.web.send(session, 'count')
+  await stage.web.ended_turn(session, 1)
+  await stage.web.send(session, 'rather stop')
+  assert.deepEqual(await ends(session, 2), ['max-tokens', 'completed'])
+  const other = await stage.web.session('mock', 'plain-ok')
+  await stage.web.turn(other, 'a turn that outlasts the wait')
+  assert.deepEqual(userMessages(session), ['count', 'rather stop'])
+})
+
+test('R43: a bad key and this machine’s own network are not gone on from, and the latter is journalled', async () => {
+  stage.upstream.plan('plain-key', badKey())
+  const key = await stage.web.session('mock', 'plain-key')
+  await stage.web.send(key, 'try')
+  const net = await stage.web.session('nowhere', 'nowhere')
+  await stage.web.send(net, 'try')
+  await settled(key, 1)
+  await settled(net, 1)
+  const entries = await stage.journal('not_continued')
+  assert.ok(entries.some(entry => entry.session === net && /network/.test(JSON.stringify(entry))), JSON.stringify(entries))
+  const other = await stage.web.session('mock', 'plain-ok')
+  await stage.web.turn(other, 'meanwhile')
+  assert.equal(userMessages(key).length, 1)
+  assert.equal(userMessages(net).length, 1)
+})
+
+test('R44: the tail names the model that ran the turn, and only where a queue ran it', async () => {
+  stage.upstream.plan('tail-1', exploded())
+  const session = await stage.session(q.tail)
+  await stage.web.turn(session, 'one')
+  const { json } = await stage.web.api('GET', `sessions/${session}/notes`)
+  assert.deepEqual(json.notes.map(note => [note.turn, note.route]), [[1, 'mock/tail-2']])
+  await stage.web.select(session, 'mock', 'plain')
+  await stage.web.turn(session, 'two')
+  const after = (await stage.web.api('GET', `sessions/${session}/notes`)).json
+  assert.deepEqual(after.notes.map(note => note.turn), [1], 'a turn by another model has no tail')
+})
