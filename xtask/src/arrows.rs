@@ -7,7 +7,7 @@ use crate::project::Project;
 use crate::tally::Tally;
 
 /// Every member of the workspace, and the members that it may depend on.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("ekiden-engine", &[]),
     ("ekiden-classify", &["ekiden-engine"]),
     ("ekiden-config", &["ekiden-engine"]),
@@ -47,6 +47,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ),
     ("ekiden-fuzz", &["ekiden-engine", "ekiden-classify", "ekiden-dialect", "ekiden-model"]),
     ("ekiden-bench", &["ekiden-engine", "ekiden-classify", "ekiden-dialect"]),
+    ("ekiden-soak", &["ekiden-sim"]),
     ("xtask", &[]),
 ];
 /// What tests may use everywhere but in the engine.

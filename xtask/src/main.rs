@@ -16,6 +16,7 @@ mod project;
 mod report;
 mod rules;
 mod sdk;
+mod soak;
 mod stages;
 mod tally;
 mod wasm;
@@ -36,6 +37,8 @@ usage: cargo xtask COMMAND
   clients        real clients through every fault; --light for the libraries alone, --only=NAME,NAME
                  for some agents, --write to renew the tables of docs/clients.md
   dsh            the plugin in the real DeepSeek Harness; --light without the browser
+  soak           every fault at once, as long as you like: --minutes N, --seed S, --quick for one
+                 minute, --scenario outage or streams for a fire or a thousand open streams
   rules          which numbered rules are named by a test, and which by none";
 
 fn main() -> ExitCode {
@@ -63,6 +66,7 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
         ["bench", options @ ..] => bench::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["clients", options @ ..] => clients::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["dsh", options @ ..] => dsh::run(&project, options).map(|()| ExitCode::SUCCESS),
+        ["soak", options @ ..] => soak::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["rules"] => rules::show(&project).map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             report::say(USAGE);

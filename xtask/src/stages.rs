@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::project::Project;
 use crate::report::{Report, say};
 use crate::tally::{Runner, Tally, count};
-use crate::{arrows, clients, dsh, house, sdk, wasm};
+use crate::{arrows, clients, dsh, house, sdk, soak, wasm};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,7 @@ pub(crate) fn run(project: &Project, extent: Extent) -> ExitCode {
         report.stage("docs", || docs(project));
         report.stage("sdk", || sdk::run(project));
         report.stage("clients", || clients::light(project));
+        report.stage("soak", || soak::quick(project));
         report.stage("dsh", || dsh::check(project, dsh::Depth::Everything));
     }
     report.close()

@@ -48,6 +48,8 @@ pub(crate) enum Runner {
     Pytest,
     /// `node --test`, its TAP summary.
     Node,
+    /// The soak: `12 passed, 0 failed` alone on its line.
+    Soak,
 }
 
 /// Reads the counts of a runner that has ended.
@@ -65,12 +67,13 @@ pub(crate) fn count(runner: Runner, ended: &Ended) -> Tally {
                     || line.starts_with("# fail ")
                     || line.starts_with("# skipped ")
             }
+            Runner::Soak => soak_closes(line),
         };
         if closing {
             closed = true;
             tally += match runner {
                 Runner::Node => node(line),
-                Runner::Nextest | Runner::Libtest | Runner::Pytest => numbers(line),
+                Runner::Nextest | Runner::Libtest | Runner::Pytest | Runner::Soak => numbers(line),
             };
         }
     }
@@ -86,6 +89,13 @@ fn pytest_closes(line: &str) -> bool {
     line.starts_with(|first: char| first.is_ascii_digit())
         && line.contains(" in ")
         && ["passed", "failed", "error"].iter().any(|word| line.contains(word))
+}
+
+/// `12 passed, 0 failed`
+fn soak_closes(line: &str) -> bool {
+    line.strip_suffix(" failed").and_then(|rest| rest.split_once(" passed, ")).is_some_and(
+        |(passed, failed)| passed.parse::<u64>().is_ok() && failed.parse::<u64>().is_ok(),
+    )
 }
 
 /// `3 passed`, `1 failed` and their like, anywhere in the line.
@@ -140,6 +150,8 @@ mod tests {
         let line = "===== 1 failed, 10 passed, 2 skipped in 2.10s =====";
         assert_eq!(after(Runner::Pytest, false, &[line]), tally(10, 1, 2));
         assert_eq!(after(Runner::Pytest, true, &["7 passed in 0.1s"]), tally(7, 0, 0));
+        let line = "12 passed, 1 failed";
+        assert_eq!(after(Runner::Soak, false, &["3 failed", line]), tally(12, 1, 0));
         let lines = ["# tests 3", "# pass 3", "# fail 0", "# skipped 1"];
         assert_eq!(after(Runner::Node, true, &lines), tally(3, 0, 1));
     }
