@@ -24,6 +24,8 @@ retries = 0
 candidates = ["chat/bad", "chat/good"]
 [queues.claude]
 candidates = ["anthropic/good"]
+[aliases]
+"deepseek-v4-*" = "default"
 `)
   const openAi = `${gateway.base}/v1`
   home = new Home().offer(openAi, [
@@ -78,6 +80,6 @@ test('G4: anthropic-messages is known by how its conversation begins', async () 
 })
 
 test('G4: the native adapter names its session', async () => {
-  const { session, made } = await twoTurns('deepseek-official', 'default')
+  const { session, made } = await twoTurns('deepseek-official', 'deepseek-v4-flash')
   assert.ok(made.length === 1 && made[0].endsWith(`.${session}`), made.join(' '))
 })
