@@ -12,6 +12,9 @@ use std::ops::Range;
 /// Deepest nesting that is read. Parsers behind us refuse more, too.
 pub(crate) const DEPTH_MAX: usize = 128;
 
+/// Strings up to this length are read byte by byte.
+const SHORT: usize = 16;
+
 /// Where in the text something stands, in bytes.
 pub(crate) type Span = Range<usize>;
 
@@ -163,6 +166,17 @@ impl<'a> Scanner<'a> {
         Self { text: &text[..span.end], at: span.start, depth: 0 }
     }
 
+    /// Where it stands, in bytes.
+    pub(crate) const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Where a string that was passed stands, quotes included.
+    pub(crate) fn written(&self, text: Text<'a>) -> Span {
+        let start = text.raw.as_ptr() as usize - self.text.as_ptr() as usize - 1;
+        start..start + text.raw.len() + 2
+    }
+
     /// The text of a value that was passed.
     pub(crate) fn slice(&self, span: &Span) -> &'a str {
         &self.text[span.clone()]
@@ -291,9 +305,7 @@ impl<'a> Scanner<'a> {
     pub(crate) fn members(&mut self) -> Scan<Vec<Member>> {
         let mut members = Vec::new();
         self.object(|inner, key| {
-            // The key has just been passed: it ends before the colon, one quote after its text.
-            let start = key.raw.as_ptr() as usize - inner.text.as_ptr() as usize - 1;
-            let key = start..start + key.raw.len() + 2;
+            let key = inner.written(key);
             let value = inner.skip()?;
             members.push(Member { key, value });
             Ok(())
@@ -316,6 +328,17 @@ impl<'a> Scanner<'a> {
         let bytes = self.text.as_bytes();
         let start = self.at + 1;
         let mut escaped = false;
+        // Most strings are keys and words, for which a call costs more than the few bytes.
+        for (ahead, byte) in bytes.get(start..).unwrap_or_default().iter().take(SHORT).enumerate() {
+            match byte {
+                b'"' => {
+                    self.at = start + ahead + 1;
+                    return Ok(Text { raw: &self.text[start..start + ahead], escaped });
+                }
+                b'\\' | 0..0x20 => break,
+                _ => {}
+            }
+        }
         let mut from = start;
         loop {
             let Some(hit) = bytes.get(from..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest))

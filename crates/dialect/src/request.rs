@@ -3,19 +3,20 @@
 //! It refuses to change or to complete a body, and to judge what only an upstream can judge: it
 //! locates the members it knows and leaves all others unread. Rewriting is [`crate::splice`]'s.
 
-mod conversation;
-mod estimate;
 mod ids;
+mod outline;
 mod root;
+mod title;
 
 use bytes::Bytes;
 
-pub use estimate::{MEDIA_TOKENS, TEXT_BYTES_PER_TOKEN};
 pub use ids::Ids;
+pub use outline::{MEDIA_TOKENS, TEXT_BYTES_PER_TOKEN};
 pub use root::Root;
 
 use crate::Dialect;
 use crate::json::{JsonError, Kind, Member, Scanner, Span, Text};
+use outline::Outline;
 
 /// A body that was read: the bytes, where its parts stand, and what they say.
 #[derive(Clone)]
@@ -168,12 +169,13 @@ impl BodyError {
 pub fn read(dialect: Dialect, body: &Bytes) -> Result<Request, BodyError> {
     let text = std::str::from_utf8(body)
         .map_err(|error| BodyError::NotUtf8 { offset: error.valid_up_to() })?;
-    let members = outline(text).map_err(|error| explain(text, error))??;
+    let outline = outline::read(dialect, text).map_err(|error| explain(text, error))??;
     let mut facts = Facts { choices: 1, ..Facts::default() };
-    facts.model = model(text, &members)?;
-    types(text, &members)?;
-    let conversation = conversation(dialect, text, &members)?;
-    facts.read(dialect, text, &members, &conversation).map_err(|error| explain(text, error))?;
+    facts.model = model(text, &outline)?;
+    types(text, &outline)?;
+    let conversation = conversation(dialect, text, &outline)?;
+    facts.read(dialect, text, &outline, &conversation).map_err(|error| explain(text, error))?;
+    let members = outline.members.into_iter().map(|(_, member)| member).collect();
     Ok(Request { dialect, body: body.clone(), members, conversation, facts })
 }
 
@@ -235,12 +237,12 @@ impl Facts {
         &mut self,
         dialect: Dialect,
         text: &str,
-        members: &[Member],
+        outline: &Outline<'_>,
         conversation: &Conversation,
     ) -> Result<(), JsonError> {
-        for member in members {
+        for (name, member) in &outline.members {
             let mut value = Scanner::within(text, &member.value);
-            match &*key(text, member).decode() {
+            match &**name {
                 "stream" => self.stream = value.is_true()?,
                 "stream_options" => self.include_usage = include_usage(&mut value)?,
                 "max_tokens" | "max_completion_tokens" | "max_output_tokens" => {
@@ -254,10 +256,10 @@ impl Facts {
                 "reasoning" => self.effort = effort_of(&mut value)?.or_else(|| self.effort.take()),
                 "output_config" => {
                     self.effort = effort_of(&mut value.clone())?.or_else(|| self.effort.take());
-                    self.title_only |= conversation::asks_for_title(&mut value)?;
+                    self.title_only |= title::asked_for(&mut value)?;
                 }
                 "response_format" | "text" => {
-                    self.title_only |= conversation::asks_for_title(&mut value)?;
+                    self.title_only |= title::asked_for(&mut value)?;
                 }
                 "thinking" => self.thinking = thinking(&mut value)?,
                 "tools" => value.array_or_skip(|inner| {
@@ -267,11 +269,12 @@ impl Facts {
                 _ => {}
             }
         }
-        self.ids = ids::read(text, members)?;
+        self.ids = ids::read(text, outline)?;
         self.turns = conversation.turns().len().max(1);
-        self.under_way = conversation::under_way(dialect, text, conversation.turns())?;
-        self.root = root::read(dialect, text, members, conversation)?;
-        (self.input_tokens, self.media) = estimate::read(text, members)?;
+        self.under_way = outline.under_way;
+        self.root = root::read(dialect, text, outline, conversation)?;
+        self.input_tokens = outline.input_tokens();
+        self.media = outline.media;
         Ok(())
     }
 }
@@ -283,21 +286,6 @@ pub(crate) fn key<'a>(text: &'a str, member: &Member) -> Text<'a> {
 
 pub(crate) fn owned(text: Option<Text<'_>>) -> Option<String> {
     text.map(|text| text.decode().into_owned())
-}
-
-type Outline = Result<Vec<Member>, BodyError>;
-
-fn outline(text: &str) -> Result<Outline, JsonError> {
-    let mut scanner = Scanner::new(text);
-    let kind = scanner.kind()?;
-    if kind != Kind::Object {
-        scanner.skip()?;
-        scanner.finish()?;
-        return Ok(Err(BodyError::NotAnObject { found: kind.name() }));
-    }
-    let members = scanner.members()?;
-    scanner.finish()?;
-    Ok(Ok(members))
 }
 
 /// Members that are read here and steer the call, with the kinds that they may be. `null` says that
@@ -315,10 +303,9 @@ const TYPED: [(&str, &str, &[Kind]); 8] = [
 
 /// A wrong type that is let through is read by each upstream in its own way: one that takes
 /// `"true"` for a stream would be blamed for an answer that we did not expect.
-fn types(text: &str, members: &[Member]) -> Result<(), BodyError> {
-    for member in members {
-        let written = key(text, member).decode();
-        let Some((name, wanted, kinds)) = TYPED.iter().find(|(name, _, _)| *name == written) else {
+fn types(text: &str, outline: &Outline<'_>) -> Result<(), BodyError> {
+    for (written, member) in &outline.members {
+        let Some((name, wanted, kinds)) = TYPED.iter().find(|(name, _, _)| name == written) else {
             continue;
         };
         let kind = Scanner::within(text, &member.value).kind();
@@ -330,14 +317,9 @@ fn types(text: &str, members: &[Member]) -> Result<(), BodyError> {
     Ok(())
 }
 
-/// The last member of that name: what parsers take when a key comes twice.
-fn last<'m>(text: &str, members: &'m [Member], name: &str) -> Option<&'m Member> {
-    members.iter().rev().find(|member| key(text, member).decode() == name)
-}
-
-fn model(text: &str, members: &[Member]) -> Result<String, BodyError> {
+fn model(text: &str, outline: &Outline<'_>) -> Result<String, BodyError> {
     let hint = "name a queue or a model, as `GET /v1/models` lists them";
-    let member = last(text, members, "model").ok_or(BodyError::Missing { name: "model", hint })?;
+    let member = outline.last("model").ok_or(BodyError::Missing { name: "model", hint })?;
     let mut value = Scanner::within(text, &member.value);
     let found = value.kind().map_err(|error| explain(text, error))?.name();
     owned(value.text_or_skip().map_err(|error| explain(text, error))?).ok_or(BodyError::WrongType {
@@ -350,17 +332,18 @@ fn model(text: &str, members: &[Member]) -> Result<String, BodyError> {
 fn conversation(
     dialect: Dialect,
     text: &str,
-    members: &[Member],
+    outline: &Outline<'_>,
 ) -> Result<Conversation, BodyError> {
-    let (name, hint, wanted) = match dialect {
+    let name = outline::conversation_name(dialect);
+    let (hint, wanted) = match dialect {
         Dialect::OpenAiChat | Dialect::AnthropicMessages => {
-            ("messages", "it holds the conversation, an array of messages", "an array")
+            ("it holds the conversation, an array of messages", "an array")
         }
         Dialect::OpenAiResponses => {
-            ("input", "it holds the conversation, a string or an array", "a string or an array")
+            ("it holds the conversation, a string or an array", "a string or an array")
         }
     };
-    let member = last(text, members, name).ok_or(BodyError::Missing { name, hint })?;
+    let member = outline.last(name).ok_or(BodyError::Missing { name, hint })?;
     let mut value = Scanner::within(text, &member.value);
     let kind = value.kind().map_err(|error| explain(text, error))?;
     if kind == Kind::Text && dialect == Dialect::OpenAiResponses {
@@ -369,8 +352,7 @@ fn conversation(
     if kind != Kind::Array {
         return Err(BodyError::WrongType { name, wanted, found: kind.name() });
     }
-    let turns = value.elements().map_err(|error| explain(text, error))?;
-    Ok(Conversation::Turns { array: member.value.clone(), turns })
+    Ok(Conversation::Turns { array: member.value.clone(), turns: outline.turns.clone() })
 }
 
 fn include_usage(value: &mut Scanner<'_>) -> Result<bool, JsonError> {

@@ -1,8 +1,9 @@
 //! What in a body may name a session; it refuses to choose between them (that is the gateway's).
 
-use crate::json::{JsonError, Kind, Member, Scanner};
+use crate::json::{JsonError, Kind, Scanner};
 
-use super::{key, owned};
+use super::outline::Outline;
+use super::owned;
 
 /// Ids in a body, each as it was written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -23,11 +24,11 @@ pub struct Ids {
     pub client_session_id: Option<String>,
 }
 
-pub(super) fn read(text: &str, members: &[Member]) -> Result<Ids, JsonError> {
+pub(super) fn read(text: &str, outline: &Outline<'_>) -> Result<Ids, JsonError> {
     let mut ids = Ids::default();
-    for member in members {
+    for (name, member) in &outline.members {
         let mut value = Scanner::within(text, &member.value);
-        match &*key(text, member).decode() {
+        match &**name {
             "user" => ids.user = filled(value.text_or_skip().map(owned)?),
             "safety_identifier" => {
                 ids.safety_identifier = filled(value.text_or_skip().map(owned)?);

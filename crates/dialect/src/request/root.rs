@@ -3,10 +3,13 @@
 //! It refuses to hash (the gateway does, with what else it knows) and drops what changes from call
 //! to call, since a fingerprint that moves is none.
 
-use crate::Dialect;
-use crate::json::{JsonError, Kind, Member, Scanner, Span};
+use std::borrow::Cow;
 
-use super::{Conversation, key};
+use crate::Dialect;
+use crate::json::{JsonError, Kind, Scanner, Span};
+
+use super::Conversation;
+use super::outline::Outline;
 
 /// The stable beginnings of a conversation. Text of the user: never logged.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -38,8 +41,8 @@ const WRAPPERS: [(&str, &str); 2] = [
     ("<environment_context>", "</environment_context>"),
 ];
 
-/// Words that mark a line as changing between calls: time, place, machine.
-const VOLATILE: [&str; 14] = [
+/// Words that mark a line as changing between calls: time, place, machine. None holds a line's end.
+const VOLATILE: [&str; 13] = [
     "today's date",
     "todays date",
     "current date",
@@ -47,7 +50,6 @@ const VOLATILE: [&str; 14] = [
     "date:",
     "time:",
     "cwd",
-    "working directory",
     "working dir",
     "<env>",
     "# environment",
@@ -59,14 +61,12 @@ const VOLATILE: [&str; 14] = [
 pub(super) fn read(
     dialect: Dialect,
     text: &str,
-    members: &[Member],
+    outline: &Outline<'_>,
     conversation: &Conversation,
 ) -> Result<Root, JsonError> {
     let mut root = Root::default();
-    for member in members {
-        if root.system.is_none()
-            && matches!(&*key(text, member).decode(), "system" | "instructions")
-        {
+    for (name, member) in &outline.members {
+        if root.system.is_none() && matches!(&**name, "system" | "instructions") {
             texts(&mut Scanner::within(text, &member.value), &mut |part| {
                 root.take_system(part);
             })?;
@@ -78,7 +78,9 @@ pub(super) fn read(
         }
         Conversation::Turns { turns, .. } => {
             for turn in turns {
-                if root.user.is_some() && root.system.is_some() {
+                // Anthropic's turns hold no system text.
+                let whole = root.system.is_some() || dialect == Dialect::AnthropicMessages;
+                if root.user.is_some() && whole {
                     break;
                 }
                 root.take_turn(dialect, text, turn)?;
@@ -155,44 +157,71 @@ fn texts(content: &mut Scanner<'_>, each: &mut dyn FnMut(&str)) -> Result<(), Js
 
 /// Everything before the first line that changes from call to call.
 fn stable(text: &str) -> &str {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let lower = line.to_lowercase();
-        if VOLATILE.iter().any(|word| lower.contains(word)) || has_date(line.as_bytes()) {
-            return &text[..at];
-        }
-        at += line.len();
-    }
-    text
+    let bytes = text.as_bytes();
+    let volatile = bytes.iter().enumerate().position(|(at, byte)| match byte {
+        b'-' => shaped(bytes, at.checked_sub(4), b"dddd-dd-dd"),
+        b':' => shaped(bytes, at.checked_sub(2), b"dd:dd:dd"),
+        first => bytes.get(at + 1).is_some_and(|second| {
+            let words = FIRST[usize::from(*first)] & SECOND[usize::from(*second)];
+            words != 0 && says_volatile(&bytes[at..])
+        }),
+    });
+    let Some(at) = volatile else { return text };
+    &text[..memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1)]
 }
 
-/// Whether `dddd-dd-dd` or `dd:dd:dd` stands in the line.
-fn has_date(line: &[u8]) -> bool {
-    let shaped = |window: &[u8], shape: &[u8]| {
-        window.iter().zip(shape).all(|(byte, want)| match want {
+/// For each byte the volatile words that begin with it, in either case.
+const FIRST: [u16; 256] = having(0);
+/// For each byte those that go on with it.
+const SECOND: [u16; 256] = having(1);
+
+const fn having(at: usize) -> [u16; 256] {
+    let mut words = [0; 256];
+    let mut index = 0;
+    while index < VOLATILE.len() {
+        let byte = VOLATILE[index].as_bytes()[at];
+        words[byte as usize] |= 1 << index;
+        words[byte.to_ascii_uppercase() as usize] |= 1 << index;
+        index += 1;
+    }
+    words
+}
+
+fn says_volatile(text: &[u8]) -> bool {
+    VOLATILE.iter().any(|word| {
+        text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
+    })
+}
+
+/// Whether digits (`d`) and signs stand at `start` as in the shape.
+fn shaped(text: &[u8], start: Option<usize>, shape: &[u8]) -> bool {
+    let there = start.and_then(|start| text.get(start..start + shape.len()));
+    there.is_some_and(|there| {
+        there.iter().zip(shape).all(|(byte, want)| match want {
             b'd' => byte.is_ascii_digit(),
             other => byte == other,
         })
-    };
-    line.windows(10).any(|window| shaped(window, b"dddd-dd-dd"))
-        || line.windows(8).any(|window| shaped(window, b"dd:dd:dd"))
+    })
 }
 
 /// The text without the blocks that clients add; one that is not closed goes to the end.
-fn unwrapped(text: &str) -> String {
-    let mut text = text.to_owned();
+fn unwrapped(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    if memchr::memchr(b'<', text.as_bytes()).is_none() {
+        return text;
+    }
     for (open, close) in WRAPPERS {
-        if !text.contains(open) {
+        if memchr::memmem::find(text.as_bytes(), open.as_bytes()).is_none() {
             continue;
         }
         let mut kept = String::with_capacity(text.len());
-        let mut rest = text.as_str();
+        let mut rest = &*text;
         while let Some((before, inside)) = rest.split_once(open) {
             kept.push_str(before);
             rest = inside.split_once(close).map_or("", |(_, after)| after);
         }
         kept.push_str(rest);
-        text = kept;
+        text = Cow::Owned(kept);
     }
     text
 }
