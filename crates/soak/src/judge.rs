@@ -478,3 +478,6 @@ fn decoded(attempt: &Attempt) -> Vec<u8> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,6 +53,8 @@ pub(crate) struct World {
     samples: Mutex<Vec<Sample>>,
     late: Mutex<Vec<Duration>>,
     upstreams: Vec<Upstream>,
+    /// How many there are.
+    providers: usize,
     /// What the process held when it had just started.
     at_rest: Mutex<(Holds, u64)>,
 }
@@ -104,6 +106,7 @@ impl World {
         config: impl FnOnce(SocketAddr, &Path, &[Provider]) -> String,
     ) -> anyhow::Result<(Arc<Self>, JoinSet<()>)> {
         let Upstreams { providers, all, serving } = upstreams;
+        let providers_count = providers.len();
         let mut gateway =
             Gateway::prepare(program, folder, |addr, state| config(addr, state, &providers))?;
         gateway.start().await?;
@@ -119,6 +122,7 @@ impl World {
             samples: Mutex::default(),
             late: Mutex::default(),
             upstreams: all,
+            providers: providers_count,
             at_rest: Mutex::default(),
         };
         world.rests().await?;
@@ -275,9 +279,9 @@ impl World {
         }
         let upstream: usize =
             self.upstreams.iter().map(|upstream| upstream.log().connections_open).sum();
-        // A connection that is kept may have a task that watches it.
+        // A connection that is kept may have a task that watches it, and a provider's pool as well.
         let tasks = state["open"]["tasks"].as_u64().unwrap_or_default();
-        if tasks > rest_tasks + upstream as u64 + 1 {
+        if tasks > rest_tasks + (upstream + 2 * self.providers) as u64 + 1 {
             missing.push(format!(
                 "{tasks} tasks live, {rest_tasks} at the start, with {upstream} upstream connections"
             ));
