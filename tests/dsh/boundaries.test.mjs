@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { after, before, test } from 'node:test'
-import { Stage, gate } from './lab/stage.mjs'
+import { Stage } from './lab/stage.mjs'
 import { answerOf, callTool, cut, exploded, limited, ok, refuse, truncated } from './lab/upstream.mjs'
 
 const stage = new Stage({

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { Page } from './lab/browser.mjs'
 import { Home } from './lab/host.mjs'
 import { gate } from './lab/stage.mjs'
-import { Upstream, answerOf, exploded, ok } from './lab/upstream.mjs'
+import { Upstream, ok } from './lab/upstream.mjs'
 
 let upstream, home, web, page
 

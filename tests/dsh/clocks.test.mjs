@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Stage, continues, gate } from './lab/stage.mjs'
-import { answerOf, exploded, gated, hang, hangAfterHead, hangAfterText, held, limited, ok, refuse, thinking } from './lab/upstream.mjs'
+import { answerOf, exploded, gated, hang, hangAfterHead, hangAfterText, held, limited, ok, refuse } from './lab/upstream.mjs'
 
 const stage = new Stage({ defaults: { retries: 0, rescue: false, idle_timeout: '1s', parole_after: '0s' } })
 const q = {

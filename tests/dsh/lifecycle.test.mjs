@@ -6,7 +6,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { Home, uncaught } from './lab/host.mjs'
-import { gate } from './lab/stage.mjs'
+
 import { trapping } from './lab/trap.mjs'
 import { Upstream, answerOf, exploded, gated, hang, ok } from './lab/upstream.mjs'
 

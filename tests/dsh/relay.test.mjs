@@ -1,8 +1,8 @@
 // The relay in the host, with the seed's rule that a commit is final (`rescue` off): who runs, how often, and what the agent hears.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Stage, continues, gate, spoken } from './lab/stage.mjs'
-import { answerOf, badKey, callTool, cut, empty, exploded, gated, hang, held, limited, noModel, noMoney, ok, thinking, tooLong, truncated } from './lab/upstream.mjs'
+import { Stage, continues } from './lab/stage.mjs'
+import { answerOf, badKey, callTool, cut, empty, exploded, hang, held, noModel, noMoney, ok, thinking, tooLong, truncated } from './lab/upstream.mjs'
 
 const stage = new Stage()
 const seedRule = { rescue: false }

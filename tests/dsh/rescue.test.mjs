@@ -2,8 +2,8 @@
 // answers reaches it again through the queue.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Stage, continues, gate } from './lab/stage.mjs'
-import { answerOf, callTool, cut, exploded, held, ok, thinking } from './lab/upstream.mjs'
+import { Stage, gate } from './lab/stage.mjs'
+import { answerOf, callTool, cut, exploded, ok, thinking } from './lab/upstream.mjs'
 
 const stage = new Stage({ defaults: { retries: 0 } })
 const q = {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Stage, gate } from './lab/stage.mjs'
-import { answerOf, cut, exploded, gated, held, ok, truncated } from './lab/upstream.mjs'
+import { answerOf, exploded, gated, held, ok, truncated } from './lab/upstream.mjs'
 
 const cap = { max_sessions: 1 }
 const stage = new Stage({ defaults: { retries: 0, lease_rest: '0s', rescue: false } })

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { textOf } from './lab/host.mjs'
-import { Stage, gate, spoken } from './lab/stage.mjs'
-import { answerOf, badKey, exploded, hang, ok, refuse, tooLong, truncated } from './lab/upstream.mjs'
+import { Stage, spoken } from './lab/stage.mjs'
+import { badKey, exploded, hang, ok, truncated } from './lab/upstream.mjs'
 
 const stage = new Stage({
   continuation: { enabled: true, truncations_max: 3, failures_max: 1 },
