@@ -6,7 +6,6 @@
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::attempt::{Attempt, Beat, Clock, Finish};
@@ -42,6 +41,9 @@ pub struct CallSpec {
     pub deadline_ms: Option<u64>,
     /// The only source of jitter.
     pub seed: u64,
+    /// Candidates that broke after commit earlier in the same step, oldest first (D6): they count
+    /// as tried, and each as a failover (R9). Empty where output cannot be taken back.
+    pub tried: Vec<RouteId>,
 }
 
 /// How long a seat is kept.
@@ -91,6 +93,8 @@ pub enum Input {
     ClientReady,
     /// The client has left.
     ClientGone,
+    /// Somebody stops this one call (P5).
+    Stop,
     /// The engine said that what this call waits for may have changed.
     Woken,
     /// Time has passed.
@@ -229,6 +233,8 @@ pub enum LastWord {
     LocalNetwork,
     /// The call's own time is up.
     Deadline,
+    /// Somebody stopped it (P5).
+    Stopped,
     /// It broke after output was let through.
     Broken(AttemptId, Class),
 }
@@ -339,6 +345,8 @@ pub(crate) enum Wish {
     Next { delayed: bool },
     /// The same candidate again.
     Again(Again),
+    /// To know whether that failure opened its candidate's breaker.
+    Struck { candidate: u32 },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -377,6 +385,14 @@ pub struct Call {
     pub(crate) first_refusal: Option<AttemptId>,
     pub(crate) overflow: Option<AttemptId>,
     pub(crate) window_above: Option<u32>,
+    /// The last attempt that failed, and how.
+    pub(crate) last_failure: Option<(AttemptId, Class)>,
+    /// Further rounds through the queue (P1).
+    pub(crate) rounds: u32,
+    /// Attempts before this round.
+    pub(crate) round_base: u32,
+    /// When the next round begins.
+    pub(crate) round_due_ms: Option<u64>,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) reports: Vec<Report>,
     pub(crate) recorder: Recorder,
@@ -390,18 +406,18 @@ impl Call {
     /// A call that has just arrived. Its first output is [`Output::Admit`].
     #[must_use]
     pub fn new(spec: CallSpec) -> Self {
-        let past = vec![Past::Untried; spec.queue.candidates.len()];
+        let past = before(&spec);
+        let broke = !spec.tried.is_empty();
         Self {
             recorder: Recorder::new(&spec),
-            spec,
-            state: State::Choosing(Wish::Next { delayed: true }),
+            state: State::Choosing(Wish::Next { delayed: !broke }),
             started: None,
             past,
             attempts: 0,
             retries: 0,
-            failovers: 0,
+            failovers: (spec.tried.len() as u32).saturating_sub(1),
             last_candidate: None,
-            delay_due: false,
+            delay_due: broke,
             waited_ms: 0,
             network_waits: 0,
             spared_by_sleep: 0,
@@ -410,10 +426,15 @@ impl Call {
             first_refusal: None,
             overflow: None,
             window_above: None,
+            last_failure: None,
+            rounds: 0,
+            round_base: 0,
+            round_due_ms: None,
             outputs: VecDeque::from([Output::Admit]),
             reports: Vec::new(),
             passed: Vec::new(),
             instead_of: Vec::new(),
+            spec,
         }
     }
 
@@ -461,4 +482,13 @@ impl Call {
             | State::Over => None,
         }
     }
+}
+
+/// What earlier calls of the same step have done (D6).
+fn before(spec: &CallSpec) -> Vec<Past> {
+    let broke = if spec.queue.policy.persist.is_on() { Past::NextRound } else { Past::Tried };
+    let past = |candidate: &Candidate| {
+        if spec.tried.contains(&candidate.route) { broke } else { Past::Untried }
+    };
+    spec.queue.candidates.iter().map(past).collect()
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::class::Class;
 use crate::ids::RouteId;
-use crate::policy::{Candidate, Policy, Presence, Queue};
+use crate::policy::{AllCooling, Candidate, Policy, Presence, Queue};
 use crate::view::{CandidateView, ParoleView, SeatView, View};
 
 /// What this call has already done with a candidate.
@@ -16,6 +16,8 @@ pub(crate) enum Past {
     Tried,
     /// It was tried and cooled: it may come back when nothing else can run (R5).
     Cooled,
+    /// It was tried; another round may try it again (P1).
+    NextRound,
 }
 
 /// Under which rule a candidate runs.
@@ -71,6 +73,8 @@ pub enum WaitFor {
     Seat,
     /// A call that is trying a candidate alone.
     Probe,
+    /// Another round through the queue (P1).
+    Round,
 }
 
 /// A candidate that was passed over, and why.
@@ -106,6 +110,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) window_above: Option<u32>,
     /// What is left of `wait_max`.
     pub(crate) patience_ms: u64,
+    /// Whether the call has made no attempt yet.
+    pub(crate) unspent: bool,
 }
 
 enum Standing {
@@ -119,7 +125,7 @@ pub(crate) fn choose(asking: &Asking<'_>, passed: &mut Vec<Passed>) -> Choice {
     if let Some(choice) = first_runnable(asking, &order, passed) {
         return choice;
     }
-    if let Some(choice) = first_cooled(asking, &order) {
+    if let Some(choice) = first_cooled(asking, &order).or_else(|| all_cooling(asking, &order)) {
         return choice;
     }
     // R15: one that is surely too small is waited for only when no other can come back.
@@ -141,6 +147,12 @@ pub(crate) fn order(view: &View) -> Vec<u32> {
     let start = if count == 0 { 0 } else { view.start as usize % count };
     let mut ring: Vec<u32> = (start..count).chain(0..start).map(|index| index as u32).collect();
     let at = |index: &u32| view.candidates.get(*index as usize);
+    // H3: the current one before all others.
+    if let Some(at) = view.current.and_then(|current| ring.iter().position(|i| *i == current))
+        && let Some(head) = ring.get_mut(..=at)
+    {
+        head.rotate_right(1);
+    }
     let first_out = ring.iter().position(|i| at(i).is_some_and(|c| c.quarantine.is_some()));
     if let Some(tail) = first_out.and_then(|out| ring.get_mut(out + 1..)) {
         tail.sort_by_key(|index| at(index).is_none_or(|candidate| !candidate.verified));
@@ -152,7 +164,7 @@ fn first_runnable(asking: &Asking<'_>, order: &[u32], passed: &mut Vec<Passed>) 
     for &index in order {
         let Some((candidate, state, past)) = asking.at(index) else { continue };
         let reason = match past {
-            Past::Tried | Past::Cooled => Reason::Tried,
+            Past::Tried | Past::Cooled | Past::NextRound => Reason::Tried,
             Past::Untried => match asking.standing(candidate, state) {
                 Standing::Runs(mode) => return Some(run(index, state, mode)),
                 Standing::TooSmall(_) => Reason::WindowTooSmall,
@@ -174,6 +186,43 @@ fn first_cooled(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
             _ => None,
         }
     })
+}
+
+/// Policies `health` and `chain`: when every candidate is out for its health alone, one is tried.
+/// Once in a call: its failure, or that of the last one, is final (C6).
+fn all_cooling(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
+    if !asking.tries_ailing() {
+        return None;
+    }
+    let policy = asking.queue.policy.all_cooling;
+    let mut best: Option<((bool, u64), Choice)> = None;
+    for &index in order {
+        let (candidate, state, past) = asking.at(index)?;
+        let counts = asking.may_return(candidate, past) && !asking.surely_too_small(candidate);
+        if !counts {
+            continue;
+        }
+        if !is_ailing(state) || state.quarantine.is_some() {
+            return None;
+        }
+        if asking.lack_of_room(state).is_some() {
+            continue;
+        }
+        // One that somebody is trying alone right now comes last.
+        let rank = match policy {
+            AllCooling::Soonest => (state.cooling_ms.is_none(), state.cooling_ms.unwrap_or(0)),
+            AllCooling::Head | AllCooling::Wait => (false, 0),
+        };
+        if best.is_none_or(|(least, _)| rank < least) {
+            best = Some((rank, run(index, state, Mode::LastResort)));
+        }
+    }
+    best.map(|(_, choice)| choice)
+}
+
+/// Out for everybody, whether there is room or not.
+const fn is_ailing(state: &CandidateView) -> bool {
+    state.cooling_ms.is_some() || state.stand_in || state.probing
 }
 
 fn first_too_small(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
@@ -226,7 +275,10 @@ fn wait(
         order.iter().filter_map(|&index| {
             let (candidate, state, past) = asking.at(index)?;
             let may = asking.may_return(candidate, past) && counts(candidate);
-            if may { moment(state, past) } else { None }
+            // Where an ailing one is tried all the same, it is room that it waits for.
+            let room = if asking.tries_ailing() { seat_moment(state) } else { None };
+            let room = room.filter(|_| is_ailing(state));
+            if may { room.or_else(|| moment(state, past)) } else { None }
         })
     };
     let in_reach = moments().filter_map(|(ms, why)| match (ms, why) {
@@ -297,6 +349,11 @@ fn seat_moment(state: &CandidateView) -> Option<Moment> {
         SeatView::Full { soonest_ms } => Some((soonest_ms, WaitFor::Seat)),
         SeatView::Open | SeatView::Held | SeatView::Free | SeatView::Asked => None,
     }
+}
+
+/// The soonest moment at which anything may run, in whatever order.
+pub(crate) fn soonest_of(asking: &Asking<'_>) -> Option<u64> {
+    soonest(asking, &order(asking.view))
 }
 
 /// The soonest moment for `Retry-After` (R5 (3)), tried candidates included.
@@ -376,6 +433,10 @@ impl Asking<'_> {
         if state.probing {
             return Some(Reason::Probing);
         }
+        self.lack_of_room(state)
+    }
+
+    fn lack_of_room(&self, state: &CandidateView) -> Option<Reason> {
         match state.seat {
             SeatView::Full { .. } => Some(Reason::Full),
             // An answer that does not come is a no.
@@ -396,13 +457,18 @@ impl Asking<'_> {
         self.window_above.is_none_or(|floor| candidate.window.is_some_and(|window| window > floor))
     }
 
+    /// Whether a call that finds all of them ailing tries one.
+    fn tries_ailing(&self) -> bool {
+        self.unspent && self.queue.policy.all_cooling != AllCooling::Wait
+    }
+
     const fn has_last_resort(&self) -> bool {
         self.queue.policy.retry_when_all_quarantined.is_on()
     }
 
     fn may_return(&self, candidate: &Candidate, past: Past) -> bool {
         candidate.presence == Presence::Present
-            && past != Past::Tried
+            && matches!(past, Past::Untried | Past::Cooled)
             && self.window_fits(candidate)
     }
 }

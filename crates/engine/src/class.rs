@@ -165,6 +165,33 @@ impl Class {
     }
 }
 
+impl Class {
+    /// Whether policy `persist` waits for it to pass (P3, P4). This machine's own trouble is waited
+    /// out too, but not round by round.
+    #[must_use]
+    pub const fn may_pass(self) -> bool {
+        match self {
+            Self::RateLimited
+            | Self::Overloaded
+            | Self::ServerError
+            | Self::Timeout
+            | Self::TransportRemote
+            | Self::EmptyResponse
+            | Self::Stall
+            // Said by an upstream, these are a broken answer.
+            | Self::Aborted
+            | Self::Truncated => true,
+            Self::QuotaExhausted
+            | Self::Auth
+            | Self::NotFound
+            | Self::InvalidRequest
+            | Self::ContentFilter
+            | Self::ContextOverflow
+            | Self::LocalNetwork => false,
+        }
+    }
+}
+
 impl Failure {
     /// A failure of the upstream's candidate that names no wait.
     #[must_use]

@@ -116,6 +116,27 @@ impl<T: Words> Words for Vec<T> {
     }
 }
 
+impl<A: Words, B: Words> Words for (A, B) {
+    fn write(&self, out: &mut String) {
+        self.0.write(out);
+        self.1.write(out);
+    }
+    fn read(words: &mut Read<'_>) -> Result<Self, BadWord> {
+        Ok((A::read(words)?, B::read(words)?))
+    }
+}
+
+impl<A: Words, B: Words, C: Words> Words for (A, B, C) {
+    fn write(&self, out: &mut String) {
+        self.0.write(out);
+        self.1.write(out);
+        self.2.write(out);
+    }
+    fn read(words: &mut Read<'_>) -> Result<Self, BadWord> {
+        Ok((A::read(words)?, B::read(words)?, C::read(words)?))
+    }
+}
+
 impl<T: Words> Words for Arc<T> {
     fn write(&self, out: &mut String) {
         (**self).write(out);
@@ -191,12 +212,15 @@ mod records {
             cooldown_max_ms, continuing, continues_max, continue_delay_ms, commit, held_max_bytes,
             rotate_after, overflow, retry_when_all_quarantined, failover_on_filter,
             parole_after_ms, parole_max_ms, parole_idle_ms, rest_ms, lease_idle_ms,
-            judged_memory_ms, client_stall_ms,
+            judged_memory_ms, client_stall_ms, quarantine, sticky, switch_on, moves,
+            breaker_threshold, breaker_ms, breaker_max_ms, breaker_at_once, all_cooling, persist,
+            rounds_max, backoff_ms, backoff_max_ms, backoff_jitter_bp,
         }
         CallSpec {
-            id, queue, session, seating, purpose, delivery, history, input_tokens, deadline_ms, seed
+            id, queue, session, seating, purpose, delivery, history, input_tokens, deadline_ms, seed,
+            tried,
         }
-        View { candidates, start }
+        View { candidates, start, current, paused }
         CandidateView {
             quarantine, verified, cooling_ms, stand_in, probing, untested, seat, single
         }
@@ -207,6 +231,20 @@ mod records {
         Place { session, queue, route }
         Quarantine { class, day, since_ms, until_ms, parole_ms, paroles }
         Want { lease, route, holder, cap }
+        Tally { successes, failures }
+        Speed { tokens, speaking_ms }
+        RouteStatus {
+            route, cooling_ms, resting_ms, probing, failures, opened, in_flight, taken, tally,
+            holders,
+        }
+        SessionStatus {
+            session, quarantined, verified, speeds, truncations, running, running_now, seats,
+            stands_in_for, paused, sub_agent, continued_truncations, continued_failures,
+            continue_at,
+        }
+        Continuation {
+            enabled, on_truncation, on_failure, truncations_max, failures_max, delay_ms,
+        }
     }
 
     enums! {
@@ -240,11 +278,12 @@ mod records {
         }
         WaitFor {
             Cooldown = "cooldown", Rest = "rest", Parole = "parole", StandIn = "stand-in",
-            Seat = "seat", Probe = "probe",
+            Seat = "seat", Probe = "probe", Round = "round",
         }
         Verdict {
             Spared = "spared", Whole = "whole", Truncated = "truncated",
-            Cooled { ms } = "cooled", Quarantined { until_ms } = "quarantined",
+            Cooled { ms } = "cooled", Struck { named_ms } = "struck",
+            Quarantined { until_ms } = "quarantined",
         }
         Clock {
             Connect = "connect", Headers = "headers", Idle = "idle", Progress = "progress",
@@ -261,7 +300,7 @@ mod records {
             AsItCame(attempt) = "as-it-came", Overflow(attempt) = "overflow",
             ComeBack(ms) = "come-back", DoNotRetry = "do-not-retry", EmptyQueue = "empty-queue",
             LocalNetwork = "local-network", Deadline = "deadline",
-            Broken(attempt, class) = "broken",
+            Stopped = "stopped", Broken(attempt, class) = "broken",
         }
         Decision {
             Go(start) = "go", Lease { candidate } = "lease", Pause { ms, why } = "pause",
@@ -285,7 +324,7 @@ mod records {
         Input {
             Attempt(attempt, input) = "attempt", ClientBlocked = "client-blocked",
             ClientReady = "client-ready", ClientGone = "client-gone", Woken = "woken",
-            Tick = "tick",
+            Tick = "tick", Stop = "stop",
         }
         Effect {
             Start(start) = "start", Resend(attempt) = "resend", Commit(attempt) = "commit",
@@ -312,8 +351,51 @@ mod records {
             Unseated { route, holder, rest_ms } = "unseated",
             Attempted { call, attempt, route, verdict, class, output_tokens, speaking_ms } = "attempted",
             Called { call } = "called", Turned { day } = "turned",
+            Opened { route, ms, failures, by, class, call, attempt } = "opened",
+            ServedInstead { call, head, route } = "served-instead",
+            Continued { session, cause, count } = "continued",
+            NotContinued { session, why } = "not-continued",
+            Paused { whose } = "paused", Resumed { whose } = "resumed",
+        }
+        OpenedBy {
+            Threshold = "threshold", Probe = "probe", Named = "named", AtOnce = "at-once",
+        }
+        Moves { InCall = "in-call", NextCall = "next-call" }
+        AllCooling { Wait = "wait", Soonest = "soonest", Head = "head" }
+        Whose { All = "all", Session(session) = "session" }
+        TurnStart { User = "user", Continued = "continued" }
+        TurnEnd {
+            Completed = "completed", Stopped = "stopped", Truncated = "truncated",
+            Failed(class) = "failed", MissingAdapter = "missing-adapter",
+        }
+        Cause { Truncation = "truncation", Failure = "failure" }
+        Continue {
+            After { ms, cause, count } = "after", Now { cause, count } = "now", Not(why) = "not",
+        }
+        NotContinued {
+            Completed = "completed", Stopped = "stopped", Off = "off", SubAgent = "sub-agent",
+            Limit = "limit", ContextOverflow = "context-overflow", Auth = "auth",
+            MissingAdapter = "missing-adapter", LocalNetwork = "local-network",
+            Cancelled = "cancelled",
         }
         Notice { Fact(fact) = "fact", Wake(call) = "wake", Want(want) = "want" }
+    }
+
+    impl Words for ClassSet {
+        fn write(&self, out: &mut String) {
+            if *self == Self::ALL {
+                return word(out, "all");
+            }
+            self.iter().collect::<Vec<_>>().write(out);
+        }
+        fn read(words: &mut Read<'_>) -> Result<Self, BadWord> {
+            let mut ahead = words.clone();
+            if ahead.next() == Some("all") {
+                *words = ahead;
+                return Ok(Self::ALL);
+            }
+            Vec::read(words).map(|classes: Vec<Class>| Self::of(&classes))
+        }
     }
 
     impl Words for Class {

@@ -8,11 +8,15 @@ use crate::call::{
     State, Why, Wish,
 };
 use crate::choose::{self, Asking, Choice, Mode, Passed, Past};
+use crate::class::Class;
 use crate::ids::{AttemptId, RouteId};
-use crate::policy::{Candidate, Clocks, Continuing, Presence};
+use crate::policy::{Candidate, Clocks, Continuing, Moves, Presence};
 use crate::seats::Ticket;
 use crate::time::Now;
 use crate::view::{SeatView, View};
+
+/// An answer to a wish for a seat that takes longer is asked for again.
+const LEASE_WAIT_MAX_MS: u64 = 600_000;
 
 impl Call {
     /// Decides on a view. Called by [`crate::Engine::admit`] and by a replay.
@@ -84,6 +88,7 @@ impl Call {
         match wish {
             Wish::Again(again) => self.again(view, again),
             Wish::Next { delayed } => self.next(started, now, view, delayed),
+            Wish::Struck { candidate } => self.struck(started, now, view, candidate),
         }
     }
 
@@ -104,10 +109,13 @@ impl Call {
             again.repair,
         ));
         let judge = Decision::Judge { candidate: again.candidate, verdict: again.verdict };
+        if again.class == Class::LocalNetwork && self.is_paused(view) {
+            return Decision::Exhausted(LastWord::LocalNetwork);
+        }
         let Some(state) = view.candidates.get(again.candidate as usize) else { return judge };
         // During a pause its place may have gone to somebody else: nothing exceeds a cap (R5).
         let seated = matches!(state.seat, SeatView::Open | SeatView::Held);
-        let left = self.spec.queue.policy.attempts_max.saturating_sub(self.attempts);
+        let left = self.attempts_left();
         if state.cooling_ms.is_some() || !seated || left == 0 {
             return judge;
         }
@@ -123,25 +131,43 @@ impl Call {
     }
 
     fn next(&mut self, started: Now, now: Now, view: &View, delayed: bool) -> Decision {
+        self.begin_round(now, view);
         let mut passed = core::mem::take(&mut self.passed);
-        let refused = self.refused(view);
+        let refused = self.refused(now, view);
         let view = refused.as_ref().unwrap_or(view);
         let choice = choose::choose(&self.asking(view), &mut passed);
         self.passed = passed;
-        let spent = self.attempts >= self.spec.queue.policy.attempts_max;
+        let spent = self.attempts_left() == 0;
         match choice {
-            Choice::Run { .. } | Choice::Ask { .. } if spent => {
-                Decision::Exhausted(self.last_word(view, Some(0)))
-            }
-            Choice::Wait { ms, .. } if spent => Decision::Exhausted(self.last_word(view, Some(ms))),
-            Choice::Run { candidate, mode } => self.run(view, candidate, mode, delayed),
-            Choice::Ask { candidate, .. } => Decision::Lease { candidate },
-            Choice::Wait { ms, why } => {
+            Choice::Run { candidate, mode } if !spent => self.run(view, candidate, mode, delayed),
+            Choice::Ask { candidate, .. } if !spent => Decision::Lease { candidate },
+            Choice::Run { .. }
+            | Choice::Ask { .. }
+            | Choice::Wait { .. }
+            | Choice::Nothing { .. } => {
                 let left = self.deadline(started).map_or(u64::MAX, |at| at - now.mono_ms);
-                Decision::Wait { ms: ms.min(left), why }
+                match self.wait(now, view, choice, spent) {
+                    Ok((ms, why)) => Decision::Wait { ms: ms.min(left), why },
+                    Err(soonest_ms) => Decision::Exhausted(self.last_word(view, soonest_ms)),
+                }
             }
-            Choice::Nothing { soonest_ms } => Decision::Exhausted(self.last_word(view, soonest_ms)),
         }
+    }
+
+    /// H1, C3: a failure that opened no breaker goes up, and so does one after which only the next
+    /// call moves on (H5).
+    fn struck(&mut self, started: Now, now: Now, view: &View, candidate: u32) -> Decision {
+        let policy = &self.spec.queue.policy;
+        let open = view
+            .candidates
+            .get(candidate as usize)
+            .is_some_and(|state| state.cooling_ms.is_some() || state.untested || state.probing);
+        let stays = policy.breaker_threshold > 0 && (!open || policy.moves == Moves::NextCall);
+        if stays && !policy.persist.is_on() {
+            let soonest_ms = choose::soonest_of(&self.asking(view));
+            return Decision::Exhausted(self.last_word(view, soonest_ms));
+        }
+        self.next(started, now, view, false)
     }
 
     /// The routes that this call would take as soon as nobody else stands in the way.
@@ -151,10 +177,13 @@ impl Call {
 
     /// What the view means after a no: a seat that can be asked for again is not asked for again
     /// before something else has changed.
-    fn refused(&self, view: &View) -> Option<View> {
-        let State::AwaitingLease { candidate, .. } = self.state else { return None };
+    fn refused(&self, now: Now, view: &View) -> Option<View> {
+        let State::AwaitingLease { candidate, until_ms, .. } = self.state else { return None };
         let index = candidate as usize;
-        let free = view.candidates.get(index).is_some_and(|state| state.seat == SeatView::Free);
+        let seat = view.candidates.get(index).map(|state| state.seat);
+        // An answer that does not come is a no, also to a call that never loses its patience.
+        let late = seat == Some(SeatView::Asked) && now.mono_ms >= until_ms;
+        let free = seat == Some(SeatView::Free) || late;
         free.then(|| {
             let mut view = view.clone();
             if let Some(state) = view.candidates.get_mut(index) {
@@ -165,7 +194,10 @@ impl Call {
     }
 
     fn run(&self, view: &View, candidate: u32, mode: Mode, delayed: bool) -> Decision {
-        let failover = self.last_candidate.is_some_and(|last| last != candidate);
+        let failover = match self.last_candidate {
+            Some(last) => last != candidate,
+            None => self.broke_before(),
+        };
         let says = self.says_continue();
         let continues = match (failover, says) {
             (_, false) => 0,
@@ -180,6 +212,11 @@ impl Call {
             return Decision::Pause { ms: delay, why: Why::ContinueDelay };
         }
         Decision::Go(self.start(candidate, mode, continues, false))
+    }
+
+    /// Whether candidates broke earlier in the same step (D6).
+    const fn broke_before(&self) -> bool {
+        !self.spec.tried.is_empty()
     }
 
     /// R9. An internal call never says it.
@@ -209,6 +246,11 @@ impl Call {
         if let Some(attempt) = self.overflow {
             return LastWord::Overflow(attempt);
         }
+        if let Some((attempt, class)) = self.last_failure
+            && self.goes_up(class)
+        {
+            return LastWord::AsItCame(attempt);
+        }
         let tried = self.past.iter().filter(|past| **past != Past::Untried).count();
         let nobody_else = soonest_ms.is_none() && !view.candidates.is_empty();
         match (self.first_refusal, soonest_ms) {
@@ -224,7 +266,7 @@ impl Call {
         match decision {
             Decision::Go(start) => self.begin(now, view, start),
             Decision::Lease { candidate } => {
-                let patience = self.spec.queue.policy.wait_max_ms.saturating_sub(self.waited_ms);
+                let patience = self.patience_ms(view).min(LEASE_WAIT_MAX_MS);
                 let since_ms = now.mono_ms;
                 self.state = State::AwaitingLease {
                     since_ms,
@@ -239,7 +281,8 @@ impl Call {
                         Wish::Again(Again { paid: true, ..again })
                     }
                     State::Choosing(Wish::Next { .. })
-                    | State::Pausing { wish: Wish::Next { .. }, .. }
+                    | State::Pausing { wish: Wish::Next { .. } | Wish::Struck { .. }, .. }
+                    | State::Choosing(Wish::Struck { .. })
                     | State::Waiting { .. }
                     | State::AwaitingLease { .. }
                     | State::Running(_)
@@ -279,11 +322,12 @@ impl Call {
         let Some(candidate) = self.candidate(start.candidate).copied() else { return };
         let moved = self.last_candidate != Some(start.candidate);
         if moved {
-            self.failovers += u32::from(self.last_candidate.is_some());
+            self.failovers += u32::from(self.last_candidate.is_some() || self.broke_before());
             self.retries = 0;
             self.repaired = false;
             self.last_candidate = Some(start.candidate);
         }
+        self.begin_again(start.candidate);
         self.delay_due = false;
         self.repaired |= start.repair;
         self.attempts += 1;
@@ -332,7 +376,8 @@ impl Call {
             past: &self.past,
             input_tokens: self.spec.input_tokens,
             window_above: self.window_above,
-            patience_ms: self.spec.queue.policy.wait_max_ms.saturating_sub(self.waited_ms),
+            patience_ms: self.patience_ms(view),
+            unspent: self.attempts == 0,
         }
     }
 

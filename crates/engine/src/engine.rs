@@ -1,14 +1,16 @@
 //! The shared half of the decisions: what every call may know of every other. One value behind one
 //! lock; nothing here waits, and nothing is written out under it.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use crate::call::{Call, Decision, Purpose, Seating, Start};
 use crate::choose::Mode;
+use crate::continuation::Continuation;
 use crate::fact::{Fact, LiftedBy, Notice, Place, Want};
 use crate::ids::{CallId, LeaseId, RouteId, SessionId};
-use crate::policy::{Candidate, Policy};
+use crate::pausing::Whose;
+use crate::policy::{Candidate, Policy, Switch};
 use crate::seats::{Holder, Row, Ticket};
 use crate::shared::{
     BUDGET_CALL, BUDGET_FULL, BUDGET_RETRY, Probe, Quarantined, Route, Running, Session,
@@ -24,6 +26,8 @@ pub struct Engine {
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) notices: VecDeque<Notice>,
+    pub(crate) pauses: BTreeSet<Whose>,
+    pub(crate) continuation: Continuation,
     leases: u64,
     arrivals: u64,
     sessions_max: usize,
@@ -34,6 +38,7 @@ pub struct Engine {
 pub(crate) struct Waiter {
     pub(crate) arrival: u64,
     pub(crate) call: CallId,
+    pub(crate) session: SessionId,
     /// A change of these wakes it.
     pub(crate) routes: Vec<RouteId>,
     /// It would take these as soon as nobody else stands in the way; nobody who came later may.
@@ -53,6 +58,8 @@ impl Engine {
             sessions: BTreeMap::new(),
             waiters: Vec::new(),
             notices: VecDeque::new(),
+            pauses: BTreeSet::new(),
+            continuation: Continuation::OFF,
             leases: 0,
             arrivals: 0,
             sessions_max: SESSIONS_MAX,
@@ -97,7 +104,7 @@ impl Engine {
                 let routes = call.spec.queue.candidates.iter().map(|c| c.route).collect();
                 let hopes = call.hopes(&view).into_iter();
                 let hopes = hopes.map(|route| (route, self.holder(call, route))).collect();
-                self.enlist(call.spec.id, routes, hopes, arrival);
+                self.enlist(call, routes, hopes, arrival);
             }
             Decision::Judge { .. } | Decision::Exhausted(_) => {}
         }
@@ -159,7 +166,19 @@ impl Engine {
             Purpose::Internal => 0,
         };
         let start = session.map_or(0, |session| session.rotation(spec.queue.id, rotate_after));
-        View { candidates, start }
+        let paused = if self.is_paused(spec.session) { Switch::On } else { Switch::Off };
+        View { candidates, start, current: self.current(call), paused }
+    }
+
+    /// H3: who answered last, where that counts.
+    fn current(&self, call: &Call) -> Option<u32> {
+        let queue = &call.spec.queue;
+        if !queue.policy.sticky.is_on() {
+            return None;
+        }
+        let route = self.sessions.get(&call.spec.session)?.current.get(&queue.id)?;
+        let index = queue.candidates.iter().position(|candidate| candidate.route == *route)?;
+        Some(index as u32)
     }
 
     fn candidate_view(
@@ -177,8 +196,8 @@ impl Engine {
             return CandidateView::FRESH;
         };
         let key = (spec.queue.id, route_id);
-        let quarantine =
-            session.quarantined.get(&key).map(|out| quarantine_view(now, policy, out, spec.id));
+        let out = session.quarantined.get(&key).filter(|_| policy.quarantine.is_on());
+        let quarantine = out.map(|out| quarantine_view(now, policy, out, spec.id));
         let ahead = self.ahead(route_id, spec.id, arrival).count() as u32;
         let lone = route.probe == Probe::Needed;
         CandidateView {
@@ -297,10 +316,12 @@ impl Engine {
         if before == Some(start.candidate) {
             return;
         }
+        let broken = call.spec.tried.last().copied();
         let route = self.routes.entry(to).or_default();
         route.budget = (route.budget + BUDGET_CALL).min(BUDGET_FULL);
-        if let Some(from) = before.and_then(|index| call.candidate(index)) {
-            let moved = Fact::FailedOver { call: call.spec.id, from: from.route, to };
+        let before = before.and_then(|index| call.candidate(index)).map(|from| from.route);
+        if let Some(from) = before.or(broken) {
+            let moved = Fact::FailedOver { call: call.spec.id, from, to };
             self.notices.push_back(Notice::Fact(moved));
         }
     }
@@ -317,7 +338,7 @@ impl Engine {
         let Some(row) = row(call, &candidate) else { return };
         let holder = self.holder(call, candidate.route);
         let hopes = alloc::vec![(candidate.route, holder)];
-        self.enlist(call.spec.id, alloc::vec![candidate.route], hopes, arrival);
+        self.enlist(call, alloc::vec![candidate.route], hopes, arrival);
         let route = self.routes.entry(candidate.route).or_default();
         let seat = route.seats.view(now, holder, row, 0);
         match seat {
@@ -344,7 +365,7 @@ impl Engine {
 
     fn enlist(
         &mut self,
-        call: CallId,
+        call: &Call,
         routes: Vec<RouteId>,
         hopes: Vec<(RouteId, Holder)>,
         arrival: Option<u64>,
@@ -354,7 +375,8 @@ impl Engine {
             self.arrivals
         });
         let place = self.waiters.partition_point(|waiter| waiter.arrival < arrival);
-        self.waiters.insert(place, Waiter { arrival, call, routes, hopes });
+        let (call, session) = (call.spec.id, call.spec.session);
+        self.waiters.insert(place, Waiter { arrival, call, session, routes, hopes });
     }
 
     pub(crate) fn forget_waiter(&mut self, call: CallId) -> Option<Waiter> {

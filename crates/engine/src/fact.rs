@@ -3,8 +3,10 @@
 
 use crate::choose::Mode;
 use crate::class::Class;
+use crate::continuation::{Cause, NotContinued};
 use crate::ids::{AttemptId, CallId, LeaseId, QueueId, RouteId, SessionId};
 use crate::judge::Verdict;
+use crate::pausing::Whose;
 use crate::seats::Holder;
 
 /// A candidate of one session in one queue.
@@ -158,6 +160,71 @@ pub enum Fact {
         /// Its number.
         day: u32,
     },
+    /// A route's breaker opened: it cools for everybody (C7, H1).
+    Opened {
+        /// Which.
+        route: RouteId,
+        /// For this many milliseconds.
+        ms: u64,
+        /// Failures in a row.
+        failures: u32,
+        /// What opened it.
+        by: OpenedBy,
+        /// The failure.
+        class: Class,
+        /// The call that proved it.
+        call: CallId,
+        /// The attempt that proved it.
+        attempt: AttemptId,
+    },
+    /// A call was answered by another candidate than the first one of its queue (C7).
+    ServedInstead {
+        /// Which.
+        call: CallId,
+        /// The first one.
+        head: RouteId,
+        /// Who answered.
+        route: RouteId,
+    },
+    /// A turn is continued by itself (R42).
+    Continued {
+        /// Whose.
+        session: SessionId,
+        /// What for.
+        cause: Cause,
+        /// The how-manieth in a row.
+        count: u32,
+    },
+    /// A turn that ended badly is not continued (R42, R43).
+    NotContinued {
+        /// Whose.
+        session: SessionId,
+        /// Why.
+        why: NotContinued,
+    },
+    /// Nothing persists any more (P5).
+    Paused {
+        /// Whose calls.
+        whose: Whose,
+    },
+    /// They persist again (P5).
+    Resumed {
+        /// Whose calls.
+        whose: Whose,
+    },
+}
+
+/// What opened a breaker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenedBy {
+    /// As many failures in a row as are allowed.
+    Threshold,
+    /// The call that went alone after a cooldown failed.
+    Probe,
+    /// The failure named a wait.
+    Named,
+    /// A class that does not pass by itself (H2).
+    AtOnce,
 }
 
 /// What ended a quarantine or a cooldown.

@@ -7,17 +7,70 @@
 //! | operation | what it does |
 //! | --- | --- |
 //! | `day NUMBER ENDS` | the day turns |
-//! | `queue …` | a queue as configured |
-//! | `call …` with its queue's number | a call arrives |
+//! | `queue …` | a queue as configured; see below |
+//! | `call CALL QUEUE SESSION SEATING PURPOSE DELIVERY HISTORY TOKENS DEADLINE SEED TRIED` | a call arrives |
 //! | `drive CALL MONO WALL` | settles and admits as the call asks |
 //! | `feed CALL MONO WALL INPUT…` | an input, then as `drive` |
 //! | `grant LEASE ROUTE granted\|refused` | the answer to a wish for a seat |
-//! | `release …` | by hand |
+//! | `release session SESSION\|place SESSION QUEUE ROUTE\|route ROUTE\|all` | by hand |
+//! | `pause all\|session SESSION` | nothing persists until the same words are resumed |
+//! | `resume all\|session SESSION` | it may again |
 //! | `end MONO WALL SESSION` | a session ends |
 //! | `leave MONO WALL QUEUE ROUTE` | a candidate leaves its queue |
 //! | `restart NUMBER ENDS` | the process starts anew on that day: all that was in memory is gone |
 //! | `recall MONO WALL FACT…` | a fact that was kept |
 //! | `trace CALL` | the call's trace |
+//! | `presets` | the policies' fields, preset by preset |
+//! | `status MONO WALL` | lines `paused WHOSE`, `route …`, `session …`: everything |
+//! | `status-session MONO WALL SESSION` | the session, and the routes it has to do with; nothing if unknown |
+//! | `continuation ENABLED ON_TRUNCATION ON_FAILURE TRUNCATIONS_MAX FAILURES_MAX DELAY_MS` | how turns are continued; the first three `on\|off` |
+//! | `sub-agent MONO WALL SESSION` | the session's turns are left to its parent |
+//! | `turn-started MONO WALL SESSION user\|continued` | a turn begins |
+//! | `turn-ended MONO WALL SESSION END` | it ends: `completed`, `stopped`, `truncated`, `failed CLASS`, `missing-adapter` |
+//! | `continue-due MONO WALL SESSION` | the wait is over |
+//!
+//! `SEATING` is `session|call`, `PURPOSE` `main|internal`, `DELIVERY` `stream|whole`, `HISTORY`
+//! `fresh|ongoing`; `DEADLINE` is milliseconds or `-`; `TRIED` is a list of routes, its length
+//! first: `0`, or `2 7 9`. `INPUT` is `attempt ATTEMPT …`, `client-blocked`, `client-ready`,
+//! `client-gone`, `woken`, `tick` or `stop`; of an attempt `sent`, `head`,
+//! `chunk BYTES wire|reasoning|output`, `malformed open|closed`,
+//! `end FINISH seen|missing OUTPUT_TOKENS`, `failed CLASS ORIGIN SCOPE WAIT REACH possible|impossible`,
+//! `unserved`.
+//!
+//! The answers to `turn-ended` and `continue-due` are one line each:
+//!
+//! | answer | meaning |
+//! | --- | --- |
+//! | `continue SESSION after MS truncation\|failure COUNT` | ask `continue-due` in so long; COUNT is the how-manieth in a row |
+//! | `continue SESSION now truncation\|failure COUNT` | send `continue_text` now, then say `turn-started … continued` |
+//! | `continue SESSION not REASON` | nothing: `completed`, `stopped`, `off`, `sub-agent`, `limit`, `context-overflow`, `auth`, `missing-adapter`, `local-network`, `cancelled` |
+//!
+//! For example, with `continuation on on on 10 1 5000`:
+//!
+//! ```text
+//! turn-ended 1000 1000 4 failed overloaded     continue 4 after 5000 failure 1
+//! continue-due 6000 6000 4                     continue 4 now failure 1
+//!                                              fact continued 4 failure 1
+//! turn-started 6010 6010 4 continued
+//! turn-ended 9000 9000 4 failed timeout        continue 4 not limit
+//!                                              fact not-continued 4 limit
+//! ```
+//!
+//! Lines of `status` (a list is its length, then its members; `-` is none; spans count from now):
+//!
+//! | line | fields |
+//! | --- | --- |
+//! | `route` | ROUTE COOLING_MS RESTING_MS PROBING(`yes\|no`) FAILURES OPENED IN_FLIGHT TAKEN SUCCESSES FAILED, then the list of holders (`session N` or `call N`) |
+//! | `session` | SESSION; lists of quarantined (QUEUE ROUTE CLASS DAY SINCE_MS UNTIL_MS PAROLE_MS PAROLES), verified (QUEUE ROUTE), speeds (ROUTE TOKENS SPEAKING_MS), truncations (QUEUE COUNT); RUNNING, RUNNING_NOW; lists of routes with a seat, and of cooling routes that its own runs stand in for; PAUSED, SUB_AGENT (`yes\|no`), CONTINUED_TRUNCATIONS, CONTINUED_FAILURES, CONTINUE_AT (MONO WALL, or `-`) |
+//!
+//! FAILURES and OPENED are the breaker's, in a row; SUCCESSES and FAILED are today's tally. A route
+//! is cooling while COOLING_MS is not `-`, else probing where PROBING is `yes`, else ready.
+//!
+//! A queue is `queue QUEUE DIGEST`, the policy's fields, then the list of candidates, each `ROUTE
+//! present|missing MAX_SESSIONS MAX_IN_FLIGHT WINDOW CONNECT HEADERS FIRST_BYTE IDLE PROGRESS
+//! FIRST_OUTPUT`. The policy's fields are, in this order: those of [`crate::Policy`] in the order
+//! of its declaration, a switch as `on|off`, a set of classes as `all` or as a list. `presets`
+//! answers them for the four presets, a line `preset NAME …` each.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -26,11 +79,14 @@ use alloc::sync::Arc;
 use crate::call::{Call, CallSpec, Input, Output};
 use crate::class::Failure;
 use crate::codec::{BadWord, Read, Words, bad, next};
+use crate::continuation::{Continuation, Continue, TurnEnd, TurnStart};
 use crate::engine::{Engine, Grant};
 use crate::fact::{Fact, Notice};
 use crate::ids::{CallId, LeaseId, QueueId, RouteId, SessionId};
-use crate::policy::Queue;
+use crate::pausing::Whose;
+use crate::policy::{Policy, Queue};
 use crate::settle::Release;
+use crate::status::RouteStatus;
 use crate::time::{Day, Now};
 
 /// An engine, its queues and its running calls.
@@ -97,7 +153,15 @@ impl History {
                 self.engine.recall(now, &Fact::read(words)?);
             }
             "trace" => self.trace(CallId::read(words)?, out),
-            found => return bad("an operation", found),
+            "status" => self.status(Now::read(words)?, out),
+            "status-session" => {
+                let now = Now::read(words)?;
+                self.status_session(now, SessionId::read(words)?, out);
+            }
+            "presets" => presets(out),
+            "pause" => self.engine.pause(Whose::read(words)?),
+            "resume" => self.engine.resume(Whose::read(words)?),
+            found => return self.turns(found, words, out),
         }
         self.notices(out);
         Ok(())
@@ -133,6 +197,7 @@ impl History {
             input_tokens: Words::read(words)?,
             deadline_ms: Words::read(words)?,
             seed: Words::read(words)?,
+            tried: Words::read(words)?,
         };
         self.calls.insert(id, Call::new(spec));
         Ok(())
@@ -163,6 +228,59 @@ impl History {
             Notice::write(&notice, out);
             out.push('\n');
         }
+    }
+
+    /// Operations on the turns of a session (R42, R43).
+    fn turns(&mut self, word: &str, words: &mut Read<'_>, out: &mut String) -> Result<(), BadWord> {
+        if word == "continuation" {
+            self.engine.set_continuation(Continuation::read(words)?);
+            return Ok(());
+        }
+        let known = ["sub-agent", "turn-started", "turn-ended", "continue-due"];
+        if !known.contains(&word) {
+            return bad("an operation", word);
+        }
+        let (now, session) = (Now::read(words)?, SessionId::read(words)?);
+        let said = match word {
+            "sub-agent" => {
+                self.engine.mark_sub_agent(now, session);
+                None
+            }
+            "turn-started" => {
+                self.engine.turn_started(now, session, TurnStart::read(words)?);
+                None
+            }
+            "turn-ended" => Some(self.engine.turn_ended(now, session, TurnEnd::read(words)?)),
+            _ => Some(self.engine.continue_due(now, session)),
+        };
+        if let Some(said) = said {
+            tell(out, "continue", &[&session, &said]);
+        }
+        self.notices(out);
+        Ok(())
+    }
+
+    fn status(&self, now: Now, out: &mut String) {
+        self.engine.pauses().for_each(|whose| tell(out, "paused", &[&whose]));
+        self.engine.routes(now).for_each(|route| tell(out, "route", &[&route]));
+        self.engine.sessions().for_each(|session| tell(out, "session", &[&session]));
+    }
+
+    /// The session, and every route that it has anything to do with.
+    fn status_session(&self, now: Now, session: SessionId, out: &mut String) {
+        let Some(status) = self.engine.session(session) else { return };
+        let concerned = |route: &RouteStatus| {
+            let id = route.route;
+            status.quarantined.iter().any(|(_, other, _)| *other == id)
+                || status.verified.iter().any(|(_, other)| *other == id)
+                || status.speeds.iter().any(|(other, _)| *other == id)
+                || status.seats.contains(&id)
+                || status.stands_in_for.contains(&id)
+                || status.running_now == Some(id)
+        };
+        let routes = self.engine.routes(now).filter(concerned);
+        routes.for_each(|route| tell(out, "route", &[&route]));
+        tell(out, "session", &[&status]);
     }
 
     fn trace(&self, id: CallId, out: &mut String) {
@@ -200,6 +318,7 @@ pub fn call_line(spec: &CallSpec) -> String {
     spec.input_tokens.write(&mut out);
     spec.deadline_ms.write(&mut out);
     spec.seed.write(&mut out);
+    spec.tried.write(&mut out);
     out
 }
 
@@ -288,6 +407,72 @@ pub fn notice_line(notice: &Notice) -> String {
     let mut out = String::new();
     notice.write(&mut out);
     out
+}
+
+/// The line that pauses (P5).
+#[must_use]
+pub fn pause_line(whose: Whose) -> String {
+    words("pause", &[&whose])
+}
+
+/// The line that resumes (P5).
+#[must_use]
+pub fn resume_line(whose: Whose) -> String {
+    words("resume", &[&whose])
+}
+
+/// The line that sets how turns are continued (R42).
+#[must_use]
+pub fn continuation_line(settings: &Continuation) -> String {
+    words("continuation", &[settings])
+}
+
+/// The line that leaves a session's turns to its parent (R42).
+#[must_use]
+pub fn sub_agent_line(now: Now, session: SessionId) -> String {
+    words("sub-agent", &[&now, &session])
+}
+
+/// The line with which a turn begins (R42).
+#[must_use]
+pub fn turn_started_line(now: Now, session: SessionId, start: TurnStart) -> String {
+    words("turn-started", &[&now, &session, &start])
+}
+
+/// The line with which a turn ends (R42).
+#[must_use]
+pub fn turn_ended_line(now: Now, session: SessionId, end: TurnEnd) -> String {
+    words("turn-ended", &[&now, &session, &end])
+}
+
+/// The line that asks whether it is time to go on (R42).
+#[must_use]
+pub fn continue_due_line(now: Now, session: SessionId) -> String {
+    words("continue-due", &[&now, &session])
+}
+
+/// An answer about a session's turn, as [`History`] writes it.
+#[must_use]
+pub fn continue_line(session: SessionId, said: Continue) -> String {
+    words("continue", &[&session, &said])
+}
+
+fn presets(out: &mut String) {
+    let presets = [
+        ("relay", Policy::RELAY),
+        ("health", Policy::HEALTH),
+        ("chain", Policy::CHAIN),
+        ("persist", Policy::PERSIST),
+    ];
+    for (name, policy) in &presets {
+        out.push_str("preset ");
+        tell(out, name, &[policy]);
+    }
+}
+
+fn tell(out: &mut String, first: &str, rest: &[&dyn Write]) {
+    out.push_str(&words(first, rest));
+    out.push('\n');
 }
 
 /// A word and what follows it.

@@ -2,7 +2,7 @@
 //! reaction; nothing is counted or remembered here.
 
 use crate::class::{Class, Failure, Reach, Wait};
-use crate::policy::{OnOverflow, Policy};
+use crate::policy::{Moves, OnOverflow, Policy, Switch};
 use crate::time::Now;
 
 /// A route cools for so long at least.
@@ -34,6 +34,12 @@ pub enum Verdict {
     Cooled {
         /// For this many milliseconds.
         ms: u64,
+    },
+    /// A failure that quarantines nobody: it counts, and the route's breaker may open (spec
+    /// section 4).
+    Struck {
+        /// The route cools for the wait that was named, in milliseconds.
+        named_ms: Option<u64>,
     },
     /// The session's candidate is out (R17).
     Quarantined {
@@ -73,7 +79,90 @@ pub struct Reaction {
 /// The table.
 #[must_use]
 pub fn react(policy: &Policy, failure: &Failure, now: Now) -> Reaction {
+    if !moves_on(policy, failure.class) {
+        return spared(match failure.class {
+            Class::ContextOverflow => Then::TellOverflow,
+            Class::LocalNetwork => Then::WaitForNetwork,
+            Class::RateLimited
+            | Class::Overloaded
+            | Class::ServerError
+            | Class::Timeout
+            | Class::TransportRemote
+            | Class::EmptyResponse
+            | Class::Stall
+            | Class::QuotaExhausted
+            | Class::Auth
+            | Class::NotFound
+            | Class::InvalidRequest
+            | Class::ContentFilter
+            | Class::Aborted
+            | Class::Truncated => Then::Tell,
+        });
+    }
     let named = named_wait(failure.wait, now);
+    let reaction = by_class(policy, failure, now, named);
+    let verdict = match policy.quarantine {
+        Switch::On => reaction.verdict,
+        // Silence names no time.
+        Switch::Off if failure.class == Class::Stall => {
+            without_quarantine(policy, reaction.verdict, None)
+        }
+        Switch::Off => without_quarantine(policy, reaction.verdict, named),
+    };
+    let then = match policy.moves {
+        Moves::InCall => reaction.then,
+        Moves::NextCall => told_instead(reaction.then),
+    };
+    Reaction { verdict, then, ..reaction }
+}
+
+/// C3: whether a failure of that class counts and moves on at all.
+const fn moves_on(policy: &Policy, class: Class) -> bool {
+    match class {
+        // Said by an upstream, these are a broken answer.
+        Class::Aborted | Class::Truncated => policy.switch_on.contains(Class::TransportRemote),
+        Class::LocalNetwork => true,
+        Class::RateLimited
+        | Class::Overloaded
+        | Class::ServerError
+        | Class::Timeout
+        | Class::TransportRemote
+        | Class::EmptyResponse
+        | Class::Stall
+        | Class::QuotaExhausted
+        | Class::Auth
+        | Class::NotFound
+        | Class::InvalidRequest
+        | Class::ContentFilter
+        | Class::ContextOverflow => policy.switch_on.contains(class),
+    }
+}
+
+/// Nobody is out for the day: a wait that was named is kept, everything else only counts.
+fn without_quarantine(policy: &Policy, verdict: Verdict, named: Option<u64>) -> Verdict {
+    match verdict {
+        Verdict::Cooled { .. } | Verdict::Quarantined { .. } => {}
+        Verdict::Spared | Verdict::Whole | Verdict::Truncated | Verdict::Struck { .. } => {
+            return verdict;
+        }
+    }
+    let cools = named.filter(|ms| *ms > 0 && policy.cooldown_ms > 0);
+    match cools.map(|ms| cooled_ms(policy, ms)) {
+        Some(ms) if policy.breaker_threshold == 0 => Verdict::Cooled { ms },
+        named_ms => Verdict::Struck { named_ms },
+    }
+}
+
+/// H5: nothing moves on inside the call.
+const fn told_instead(then: Then) -> Then {
+    match then {
+        Then::FailOverRefused => Then::Tell,
+        Then::FailOverLarger => Then::TellOverflow,
+        Then::FailOver | Then::Tell | Then::TellOverflow | Then::WaitForNetwork => then,
+    }
+}
+
+fn by_class(policy: &Policy, failure: &Failure, now: Now, named: Option<u64>) -> Reaction {
     match failure.class {
         Class::RateLimited => rate_limited(policy, named),
         Class::Overloaded | Class::ServerError => transient(policy, named, Retry::Paused),
@@ -133,7 +222,11 @@ fn transient(policy: &Policy, named: Option<u64>, otherwise: Retry) -> Reaction 
 
 /// A named wait is a floor, and a route that cooled for milliseconds would never be passed over.
 fn cooled(policy: &Policy, ms: u64) -> Verdict {
-    Verdict::Cooled { ms: ms.max(COOLED_MIN_MS).min(policy.cooldown_max_ms.max(1)) }
+    Verdict::Cooled { ms: cooled_ms(policy, ms) }
+}
+
+fn cooled_ms(policy: &Policy, ms: u64) -> u64 {
+    ms.max(COOLED_MIN_MS).min(policy.cooldown_max_ms.max(1))
 }
 
 const fn judged(retry: Retry, verdict: Verdict) -> Reaction {

@@ -26,17 +26,21 @@ extern crate alloc;
 extern crate std;
 
 mod attempt;
+mod breaker;
 mod call;
 mod choose;
 pub mod class;
 mod codec;
+mod continuation;
 mod deciding;
 mod engine;
 mod fact;
 pub mod history;
 mod ids;
 mod judge;
+mod pausing;
 mod policy;
+mod rounds;
 mod running;
 mod seats;
 mod seed;
@@ -56,17 +60,20 @@ pub use call::{
 };
 pub use choose::{Mode, Passed, Reason, WaitFor};
 pub use class::{Class, Failure, Origin, Reach, Scope, Wait};
+pub use continuation::{Cause, Continuation, Continue, NotContinued, TurnEnd, TurnStart};
 pub use engine::{Engine, Grant};
-pub use fact::{Fact, LiftedBy, Notice, Place, Quarantine, Want};
+pub use fact::{Fact, LiftedBy, Notice, OpenedBy, Place, Quarantine, Want};
 pub use ids::{AttemptId, CallId, LeaseId, QueueId, RouteId, SessionId};
 pub use judge::{Reaction, Retry, Then, Verdict, react};
+pub use pausing::Whose;
 pub use policy::{
-    Candidate, Clocks, CommitOn, Continuing, OnOverflow, Policy, Presence, Queue, Switch,
+    AllCooling, Candidate, ClassSet, Clocks, CommitOn, Continuing, Moves, OnOverflow, Policy,
+    Presence, Queue, Switch,
 };
 pub use seats::{Holder, Ticket};
 pub use settle::Release;
 pub use shared::{Speed, Tally};
-pub use status::{RouteStatus, SessionStatus};
+pub use status::{Health, RouteStatus, SessionStatus};
 pub use time::{Day, Now};
 pub use trace::Trace;
 pub use view::{CandidateView, ParoleView, QuarantineView, SeatView, View};

@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use crate::class::Class;
 use crate::ids::{QueueId, RouteId};
 
 /// An ordered list of candidates plus a policy, as one call sees it from its start to its end.
@@ -113,6 +114,59 @@ pub struct Policy {
     pub judged_memory_ms: u64,
     /// A client that reads nothing for this long counts as gone (R11).
     pub client_stall_ms: u64,
+    /// Off: a judged failure quarantines nobody and cools nobody but for a wait that was named; it
+    /// counts for the breaker and the tally.
+    pub quarantine: Switch,
+    /// Whether the candidate that answered last stays the first one while it is healthy (H3).
+    pub sticky: Switch,
+    /// Only these classes move on, count or cool; a failure of another class goes up (C3).
+    pub switch_on: ClassSet,
+    /// Whether the call in which a candidate was found out moves on, or only the next one (H5).
+    pub moves: Moves,
+    /// This many failures of a route in a row open its breaker; 0: there is none.
+    pub breaker_threshold: u32,
+    /// How long a route cools when its breaker opens.
+    pub breaker_ms: u64,
+    /// `breaker_ms` doubles up to this with each probe that fails.
+    pub breaker_max_ms: u64,
+    /// These open the breaker at once, for `breaker_max_ms` (H2).
+    pub breaker_at_once: ClassSet,
+    /// What a call does that finds every candidate cooling.
+    pub all_cooling: AllCooling,
+    /// Whether a call that is through the queue waits and goes round again (P1).
+    pub persist: Switch,
+    /// How often it goes round again at most; 0: no limit (P1).
+    pub rounds_max: u32,
+    /// The wait before the first further round, doubling with each (P2).
+    pub backoff_ms: u64,
+    /// It doubles up to this (P2).
+    pub backoff_max_ms: u64,
+    /// How far a wait may be off, up or down, in hundredths of a per cent (P2).
+    pub backoff_jitter_bp: u32,
+}
+
+/// Some of the failure classes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ClassSet(u32);
+
+/// Which call moves on when a candidate was found out (H5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moves {
+    /// This one.
+    InCall,
+    /// The next one: this one is told the failure.
+    NextCall,
+}
+
+/// What a call does that finds every candidate cooling, and has tried none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AllCooling {
+    /// It waits for the soonest, as R5 says.
+    Wait,
+    /// It tries the one whose cooldown ends first (policy `health`).
+    Soonest,
+    /// It tries the first one (policy `chain`).
+    Head,
 }
 
 /// On or off.
@@ -190,7 +244,94 @@ impl Policy {
         lease_idle_ms: 300_000,
         judged_memory_ms: 60_000,
         client_stall_ms: 300_000,
+        quarantine: Switch::On,
+        sticky: Switch::Off,
+        switch_on: ClassSet::ALL,
+        moves: Moves::InCall,
+        breaker_threshold: 0,
+        breaker_ms: 60_000,
+        breaker_max_ms: 600_000,
+        breaker_at_once: ClassSet::NONE,
+        all_cooling: AllCooling::Wait,
+        persist: Switch::Off,
+        rounds_max: 0,
+        backoff_ms: 1_000,
+        backoff_max_ms: 30_000,
+        backoff_jitter_bp: 2_000,
     };
+
+    /// What the other presets have in common: no quarantine, no parole, no rotation, no
+    /// `continue_text`, no retries.
+    const PLAIN: Self = Self {
+        retries: 0,
+        rotate_after: 0,
+        parole_after_ms: 0,
+        continuing: Continuing::Never,
+        quarantine: Switch::Off,
+        ..Self::RELAY
+    };
+
+    /// The preset `health`: candidates carry their health for everybody (H1 to H5).
+    pub const HEALTH: Self = Self {
+        sticky: Switch::On,
+        moves: Moves::NextCall,
+        breaker_threshold: 1,
+        breaker_at_once: ClassSet::of(&[Class::Auth, Class::NotFound]),
+        all_cooling: AllCooling::Soonest,
+        ..Self::PLAIN
+    };
+
+    /// The preset `chain`: a head and its fallbacks, each with a breaker (C1 to C8).
+    pub const CHAIN: Self = Self {
+        switch_on: ClassSet::of(&[
+            Class::EmptyResponse,
+            Class::RateLimited,
+            Class::Overloaded,
+            Class::ServerError,
+            Class::NotFound,
+            Class::Timeout,
+            Class::Stall,
+            Class::TransportRemote,
+        ]),
+        breaker_threshold: 1,
+        breaker_ms: 30_000,
+        breaker_max_ms: 30_000,
+        all_cooling: AllCooling::Head,
+        ..Self::PLAIN
+    };
+
+    /// The preset `persist`: round and round until an answer comes (P1 to P5).
+    pub const PERSIST: Self = Self { persist: Switch::On, ..Self::PLAIN };
+}
+
+impl ClassSet {
+    /// Every class.
+    pub const ALL: Self = Self(u32::MAX);
+    /// No class.
+    pub const NONE: Self = Self(0);
+
+    /// These.
+    #[must_use]
+    pub const fn of(classes: &[Class]) -> Self {
+        let mut set = 0;
+        let mut rest = classes;
+        while let [class, tail @ ..] = rest {
+            set |= 1 << *class as u32;
+            rest = tail;
+        }
+        Self(set)
+    }
+
+    /// Whether a class is among them.
+    #[must_use]
+    pub const fn contains(self, class: Class) -> bool {
+        self.0 & 1 << class as u32 != 0
+    }
+
+    /// The classes, in the order of the specification.
+    pub fn iter(self) -> impl Iterator<Item = Class> {
+        Class::ALL.into_iter().filter(move |class| self.contains(*class))
+    }
 }
 
 impl Clocks {

@@ -30,6 +30,7 @@ impl Call {
             Input::ClientBlocked => self.with_attempt(|attempt| attempt.blocked(now)),
             Input::ClientReady => self.with_attempt(|attempt| attempt.unblocked(now)),
             Input::ClientGone => self.client_gone(now),
+            Input::Stop => self.stop(now),
             Input::Woken => self.woken(),
             Input::Tick => self.tick(now),
         }
@@ -193,6 +194,7 @@ impl Call {
             return self.break_off(now, attempt, verdict, failure.class);
         }
         self.outputs.push_back(Output::Effect(Effect::Discard(attempt.id)));
+        self.last_failure = Some((attempt.id, failure.class));
         if slept {
             self.spared_by_sleep += 1;
             return self.same_again(now, attempt, failure.class, 0, Why::RetryPause);
@@ -304,8 +306,14 @@ impl Call {
 
     fn wait_for_network(&mut self, now: Now, attempt: Attempt) {
         let pause = (1_000u64 << self.network_waits.min(3)).min(NETWORK_PAUSE_MAX_MS);
+        if self.spec.queue.policy.persist.is_on() {
+            // P4: without limit, and nobody else is troubled.
+            self.network_waits += 1;
+            self.round_base = self.attempts;
+            return self.same_again(now, attempt, Class::LocalNetwork, pause, Why::LocalNetwork);
+        }
         let left = self.spec.queue.policy.wait_max_ms.saturating_sub(self.waited_ms);
-        let spent = self.attempts >= self.spec.queue.policy.attempts_max;
+        let spent = self.attempts_left() == 0;
         if left == 0 || spent {
             self.report(now, attempt, Verdict::Spared, Some(Class::LocalNetwork), false);
             return self.refuse(LastWord::LocalNetwork);
@@ -325,14 +333,9 @@ impl Call {
     /// Done with a candidate; the call goes where the reaction says.
     pub(crate) fn leave(&mut self, id: AttemptId, candidate: u32, verdict: Verdict, then: Then) {
         let window = self.candidate(candidate).and_then(|candidate| candidate.window);
+        let past_now = self.past_after(verdict, then);
         if let Some(past) = self.past.get_mut(candidate as usize) {
-            *past = match verdict {
-                Verdict::Cooled { .. } => Past::Cooled,
-                Verdict::Spared
-                | Verdict::Whole
-                | Verdict::Truncated
-                | Verdict::Quarantined { .. } => Past::Tried,
-            };
+            *past = past_now;
         }
         match then {
             Then::FailOver | Then::WaitForNetwork => {}
@@ -344,12 +347,49 @@ impl Call {
                 self.overflow.get_or_insert(id);
                 self.window_above = Some(window.unwrap_or(u32::MAX));
             }
-            Then::Tell => return self.refuse(LastWord::AsItCame(id)),
+            Then::Tell => return self.refuse(self.told(id)),
             Then::TellOverflow => return self.refuse(LastWord::Overflow(id)),
         }
         self.delay_due = true;
-        self.state = State::Choosing(Wish::Next { delayed: false });
+        let struck = matches!(verdict, Verdict::Struck { .. });
+        self.state = State::Choosing(if struck {
+            Wish::Struck { candidate }
+        } else {
+            Wish::Next { delayed: false }
+        });
         self.outputs.push_back(Output::Admit);
+    }
+
+    /// R45: a candidate's own refusal of our key or of a name is never told as it came.
+    fn told(&self, id: AttemptId) -> LastWord {
+        match self.last_failure {
+            Some((_, Class::Auth | Class::QuotaExhausted | Class::NotFound)) => {
+                LastWord::DoNotRetry
+            }
+            Some(_) | None => LastWord::AsItCame(id),
+        }
+    }
+
+    /// What a candidate that is done with is to this call from now on.
+    fn past_after(&self, verdict: Verdict, then: Then) -> Past {
+        let class = self.last_failure.map(|(_, class)| class);
+        let passes = self.spec.queue.policy.persist.is_on()
+            && then == Then::FailOver
+            && class.is_some_and(Class::may_pass);
+        match verdict {
+            Verdict::Cooled { .. } | Verdict::Struck { named_ms: Some(_) } => Past::Cooled,
+            Verdict::Spared
+            | Verdict::Whole
+            | Verdict::Truncated
+            | Verdict::Struck { named_ms: None }
+            | Verdict::Quarantined { .. } => {
+                if passes {
+                    Past::NextRound
+                } else {
+                    Past::Tried
+                }
+            }
+        }
     }
 
     fn client_gone(&mut self, now: Now) {
@@ -361,6 +401,27 @@ impl Call {
             self.report(now, attempt, Verdict::Spared, Some(Class::Aborted), false);
         }
         self.finish();
+    }
+
+    /// P5: this one call ends; nobody is blamed.
+    fn stop(&mut self, now: Now) {
+        if self.is_over() {
+            return;
+        }
+        let Some(attempt) = self.take_attempt() else {
+            return self.refuse(LastWord::Stopped);
+        };
+        let (id, committed) = (attempt.id, attempt.committed);
+        self.outputs.push_back(Output::Effect(Effect::Cancel(id)));
+        if !committed {
+            self.outputs.push_back(Output::Effect(Effect::Discard(id)));
+        }
+        self.report(now, attempt, Verdict::Spared, Some(Class::Aborted), false);
+        self.refuse(if committed {
+            LastWord::Broken(id, Class::Aborted)
+        } else {
+            LastWord::Stopped
+        });
     }
 
     fn woken(&mut self) {
@@ -419,6 +480,7 @@ impl Call {
     fn share_used_up(&mut self, now: Now) {
         let Some(attempt) = self.take_attempt() else { return };
         self.outputs.push_back(Output::Effect(Effect::Discard(attempt.id)));
+        self.last_failure = Some((attempt.id, Class::Timeout));
         let reaction =
             Reaction { retry: Retry::No, verdict: Verdict::Spared, then: Then::FailOver };
         self.judge(now, attempt, Class::Timeout, reaction);

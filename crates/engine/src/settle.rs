@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::attempt::Finish;
+use crate::breaker::Strike;
 use crate::call::{Call, Ended, Purpose, Report, Seating};
 use crate::choose::Mode;
 use crate::class::Class;
@@ -12,7 +13,7 @@ use crate::fact::{Fact, LiftedBy, Notice, Place, Quarantine};
 use crate::ids::{AttemptId, QueueId, RouteId, SessionId};
 use crate::judge::Verdict;
 use crate::seats::{GivenBack, Holder};
-use crate::shared::{Probe, Quarantined, Running, Speed, Tally};
+use crate::shared::{Breaker, Probe, Quarantined, Running, Speed, Tally};
 use crate::time::{Day, Now};
 
 /// What is let go by hand (R19).
@@ -65,7 +66,7 @@ impl Engine {
             Verdict::Whole | Verdict::Truncated => {
                 self.succeeded(now, call, route_id, ticket.began, &ended);
             }
-            Verdict::Cooled { .. } | Verdict::Quarantined { .. } => {
+            Verdict::Cooled { .. } | Verdict::Struck { .. } | Verdict::Quarantined { .. } => {
                 let class = ended.class.unwrap_or(Class::ServerError);
                 let (attempt, verdict) = (ended.attempt, ended.verdict);
                 self.judge(now, call, attempt, route_id, verdict, class, ticket.mode);
@@ -113,9 +114,24 @@ impl Engine {
             let by = LiftedBy::Success;
             self.notices.push_back(Notice::Fact(Fact::Warmed { route: route_id, by }));
         }
+        self.tell_head(call, route_id);
         let route = self.routes.entry(route_id).or_default();
+        if !route.is_cooling() {
+            route.breaker = Breaker::default();
+        }
         if route.probe == Probe::Running(call.spec.id) {
             route.probe = Probe::Unneeded;
+        }
+    }
+
+    /// C7: a call that a fallback served.
+    fn tell_head(&mut self, call: &Call, route: RouteId) {
+        let queue = &call.spec.queue;
+        let head = queue.candidates.first().map(|candidate| candidate.route);
+        if let Some(head) = head.filter(|head| *head != route && queue.policy.breaker_threshold > 0)
+        {
+            let served = Fact::ServedInstead { call: call.spec.id, head, route };
+            self.notices.push_back(Notice::Fact(served));
         }
     }
 
@@ -131,6 +147,9 @@ impl Engine {
         }
         if ended.output {
             session.last_output = Some(route_id);
+        }
+        if call.spec.queue.policy.sticky.is_on() {
+            session.current.insert(queue, route_id);
         }
         match (ended.verdict, ended.finish) {
             (Verdict::Truncated, _) => {
@@ -171,6 +190,11 @@ impl Engine {
                 if mode == Mode::Parole {
                     self.prolong(now, call, place, mode);
                 }
+            }
+            Verdict::Struck { named_ms } => {
+                let strike = Strike { attempt, route: route_id, class, mode, named_ms };
+                self.strike(now, call, &strike);
+                self.routes.entry(route_id).or_default().judged(place.session, now);
             }
             Verdict::Quarantined { until_ms } => {
                 let quarantine = self.quarantine(now, call, place, class, until_ms, mode);
@@ -371,6 +395,9 @@ impl Engine {
         for route in routes {
             self.give_back(now, route, Holder::Session(session));
         }
+        if let Some(state) = self.sessions.get_mut(&session) {
+            state.turns.end();
+        }
     }
 
     /// A candidate has left its queue: the seats that were taken through it go back (R24).
@@ -413,6 +440,12 @@ impl Engine {
                 let session = self.write_session(now, place.session);
                 session.verified.remove(&(place.queue, place.route));
             }
+            Fact::Paused { whose } => {
+                self.pauses.insert(whose);
+            }
+            Fact::Resumed { whose } => {
+                self.pauses.remove(&whose);
+            }
             Fact::Quarantined { .. }
             | Fact::Verified { .. }
             | Fact::Cooled { .. }
@@ -424,7 +457,11 @@ impl Engine {
             | Fact::Unseated { .. }
             | Fact::Attempted { .. }
             | Fact::Called { .. }
-            | Fact::Turned { .. } => {}
+            | Fact::Turned { .. }
+            | Fact::Opened { .. }
+            | Fact::ServedInstead { .. }
+            | Fact::Continued { .. }
+            | Fact::NotContinued { .. } => {}
         }
     }
 

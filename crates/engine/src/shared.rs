@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use crate::continuation::Turns;
 use crate::fact::Quarantine;
 use crate::ids::{AttemptId, CallId, QueueId, RouteId, SessionId};
 use crate::seats::Seats;
@@ -23,6 +24,7 @@ pub(crate) struct Route {
     /// When the last cooldown was over, for R22.
     pub(crate) cooled_until: Option<Now>,
     pub(crate) probe: Probe,
+    pub(crate) breaker: Breaker,
     pub(crate) seats: Seats,
     pub(crate) in_flight: u32,
     pub(crate) budget: u32,
@@ -34,6 +36,15 @@ pub(crate) struct Route {
 pub(crate) struct Cooling {
     pub(crate) since: Now,
     pub(crate) until: Now,
+}
+
+/// Consecutive failures of a route (policies `health` and `chain`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Breaker {
+    /// Failures in a row.
+    pub(crate) failures: u32,
+    /// How often it has opened in a row.
+    pub(crate) opened: u32,
 }
 
 /// Whether the first call after a cooldown goes alone (R22).
@@ -70,6 +81,9 @@ pub(crate) struct Session {
     pub(crate) running: Vec<Running>,
     pub(crate) speeds: BTreeMap<RouteId, Speed>,
     pub(crate) last_output: Option<RouteId>,
+    pub(crate) turns: Turns,
+    /// Who answered last, for queues where that one stays the first (H3).
+    pub(crate) current: BTreeMap<QueueId, RouteId>,
     pub(crate) seen: Now,
 }
 
@@ -99,6 +113,7 @@ impl Default for Route {
             cooling: None,
             cooled_until: None,
             probe: Probe::Unneeded,
+            breaker: Breaker::default(),
             seats: Seats::default(),
             in_flight: 0,
             budget: BUDGET_FULL,
@@ -131,10 +146,20 @@ impl Route {
         }
     }
 
+    pub(crate) const fn is_cooling(&self) -> bool {
+        self.cooling.is_some()
+    }
+
+    /// When the last cooldown was over, or the present one will be.
+    pub(crate) fn cooled_until(&self) -> Option<Now> {
+        self.cooling.map(|cooling| cooling.until).or(self.cooled_until)
+    }
+
     pub(crate) fn warm(&mut self) -> bool {
         let was = self.cooling.take().is_some() || self.probe != Probe::Unneeded;
         self.probe = Probe::Unneeded;
         self.cooled_until = None;
+        self.breaker = Breaker::default();
         was
     }
 
@@ -171,6 +196,8 @@ impl Session {
             && self.running.is_empty()
             && self.speeds.is_empty()
             && self.truncations.is_empty()
+            && self.turns.is_blank()
+            && self.current.is_empty()
     }
 
     /// R22: a run of this session that began before the limit was over stands in for the route.

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::fact::Quarantine;
 use crate::ids::{QueueId, RouteId, SessionId};
 use crate::seats::Holder;
-use crate::shared::{Probe, Speed, Tally};
+use crate::shared::{Probe, Route, Session, Speed, Tally};
 use crate::time::Now;
 
 /// The state of a route, for everybody.
@@ -22,6 +22,10 @@ pub struct RouteStatus {
     pub resting_ms: Option<u64>,
     /// Its cooldown is over and its lone run has not spoken yet (R22).
     pub probing: bool,
+    /// Failures in a row that its breaker has counted (H1, C4).
+    pub failures: u32,
+    /// How often in a row its breaker has opened.
+    pub opened: u32,
     /// Attempts that run.
     pub in_flight: u32,
     /// Who holds a seat, or has asked for one.
@@ -30,6 +34,29 @@ pub struct RouteStatus {
     pub taken: u32,
     /// Today's attempts (R29).
     pub tally: Tally,
+}
+
+/// The state of a route as people call it (H6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Health {
+    /// It can be asked.
+    Ready,
+    /// It is passed over.
+    Cooling,
+    /// Its cooldown is over, and one call goes first.
+    Probing,
+}
+
+impl RouteStatus {
+    /// What people call it.
+    #[must_use]
+    pub const fn health(&self) -> Health {
+        match (self.cooling_ms, self.probing) {
+            (Some(_), _) => Health::Cooling,
+            (None, true) => Health::Probing,
+            (None, false) => Health::Ready,
+        }
+    }
 }
 
 /// The state of a session.
@@ -49,6 +76,20 @@ pub struct SessionStatus {
     pub running: u32,
     /// What runs at this instant, else what last produced output (R31).
     pub running_now: Option<RouteId>,
+    /// Where it holds a seat, or has asked for one (R24).
+    pub seats: Vec<RouteId>,
+    /// Which cooling routes its own runs hold back beyond their cooldown (R22).
+    pub stands_in_for: Vec<RouteId>,
+    /// Whether its calls do not persist at this moment (P5).
+    pub paused: bool,
+    /// Whether its turns are left to a parent (R42).
+    pub sub_agent: bool,
+    /// Truncations in a row that were continued (R42).
+    pub continued_truncations: u32,
+    /// Failures in a row that were continued (R42).
+    pub continued_failures: u32,
+    /// When a turn is to be continued.
+    pub continue_at: Option<Now>,
 }
 
 impl Engine {
@@ -59,6 +100,8 @@ impl Engine {
             cooling_ms: route.cooling.map(|cooling| now.until(cooling.until)).filter(|ms| *ms > 0),
             resting_ms: route.seats.rest_ms(now),
             probing: route.probe != Probe::Unneeded,
+            failures: route.breaker.failures,
+            opened: route.breaker.opened,
             in_flight: route.in_flight,
             holders: route.seats.holders().collect(),
             taken: route.seats.taken(),
@@ -86,7 +129,33 @@ impl Engine {
             truncations: session.truncations.iter().map(|(queue, n)| (*queue, *n)).collect(),
             running: session.running.len() as u32,
             running_now: self.running_now(id),
+            seats: self.seats_of(id),
+            stands_in_for: self.stands_in_for(session),
+            paused: self.is_paused(id),
+            sub_agent: session.turns.is_sub_agent(),
+            continued_truncations: session.turns.continued().0,
+            continued_failures: session.turns.continued().1,
+            continue_at: session.turns.due_at(),
         })
+    }
+
+    fn seats_of(&self, id: SessionId) -> Vec<RouteId> {
+        let holder = Holder::Session(id);
+        let sits = self.routes.iter().filter(|(_, route)| route.seats.knows(holder));
+        sits.map(|(id, _)| *id).collect()
+    }
+
+    fn stands_in_for(&self, session: &Session) -> Vec<RouteId> {
+        let mut routes: Vec<RouteId> = Vec::new();
+        for run in &session.running {
+            for id in &run.instead_of {
+                let over = self.routes.get(id).and_then(Route::cooled_until);
+                if over.is_some_and(|over| session.stands_in(*id, over)) && !routes.contains(id) {
+                    routes.push(*id);
+                }
+            }
+        }
+        routes
     }
 
     /// The sum of a session's speed on a route today (R30).

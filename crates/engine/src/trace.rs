@@ -14,7 +14,7 @@ use crate::time::Now;
 use crate::view::View;
 
 /// The first line of every trace; a reader refuses another version.
-const HEADER: &str = "ekiden-trace 1";
+const HEADER: &str = "ekiden-trace 2";
 /// A call that is fed more than this keeps its decisions and drops what led nowhere.
 const RECORDS_MAX: usize = 4_096;
 
@@ -84,7 +84,7 @@ impl Trace {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let header = lines.next().map_or("", |(_, line)| line.trim());
         if header != HEADER {
-            return bad("the first line `ekiden-trace 1`", header).map_err(|bad| (1, bad));
+            return bad("the first line `ekiden-trace 2`", header).map_err(|bad| (1, bad));
         }
         let (at, line) = lines.next().unwrap_or((1, ""));
         let mut words = line.split_ascii_whitespace();
@@ -223,6 +223,7 @@ impl Recorder {
             | Input::ClientBlocked
             | Input::ClientReady
             | Input::ClientGone
+            | Input::Stop
             | Input::Woken
             | Input::Tick => {
                 self.flush();

@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::class::Class;
+use crate::policy::Switch;
 
 /// The shared state as it concerns one call of one session in one queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,6 +13,10 @@ pub struct View {
     pub candidates: Vec<CandidateView>,
     /// Where the ring begins after repeated truncation (R14).
     pub start: u32,
+    /// The candidate that answered last, where it stays the first one (H3).
+    pub current: Option<u32>,
+    /// Whether calls do not persist at this moment (P5).
+    pub paused: Switch,
 }
 
 /// One candidate's state.

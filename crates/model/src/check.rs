@@ -93,6 +93,7 @@ impl Protocol {
             | LastWord::DoNotRetry
             | LastWord::EmptyQueue
             | LastWord::LocalNetwork
+            | LastWord::Stopped
             | LastWord::Deadline => self.committed.is_none(),
         };
         if sane {
@@ -110,13 +111,15 @@ impl Protocol {
         };
         let attempts = self.starts.len() as u32 + 1;
         sane(start.attempt.0 == attempts, "attempts are not counted up")?;
-        sane(attempts <= policy.attempts_max.max(1), "attempts_max (R8)")?;
+        // P1: they are counted round by round, as often as it goes round.
+        let round = policy.persist.is_on();
+        sane(round || attempts <= policy.attempts_max.max(1), "attempts_max (R8)")?;
         sane(start.continues <= policy.continues_max, "continues_max (R9)")?;
         let in_a_row =
             self.starts.iter().rev().take_while(|other| other.candidate == start.candidate).count();
         let cooled_again = policy.wait_max_ms > 0 && matches!(start.mode, Mode::Probe);
         // R48: at most three more that a sleeping machine spared.
         let most = policy.retries + self.spared + 3;
-        sane(in_a_row as u32 <= most || cooled_again, "retries (R7)")
+        sane(round || in_a_row as u32 <= most || cooled_again, "retries (R7)")
     }
 }

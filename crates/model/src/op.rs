@@ -31,6 +31,8 @@ pub enum Op {
         deadline_ms: Option<u64>,
         /// For its jitter.
         seed: u64,
+        /// Which candidates broke earlier in the same step, a bit each.
+        tried: u64,
     },
     /// A running attempt gets this.
     Feed(u64, What),
@@ -70,6 +72,12 @@ pub enum Op {
     Restart,
     /// A wake-up that nothing called for.
     Woken(u64),
+    /// Somebody stops a call.
+    Stop(u64),
+    /// Somebody pauses or resumes.
+    Pause(u64),
+    /// A session's turn begins or ends, or a continuation is due.
+    Turns(u64, u64),
 }
 
 /// What an attempt gets.
@@ -123,6 +131,8 @@ impl Op {
             60..62 => Self::Blocked(pick),
             62..64 => Self::Ready(pick),
             64..67 => Self::Gone(pick),
+            67 if rng.once_in(2) => Self::Pause(pick),
+            68 if rng.once_in(2) => Self::Turns(pick, rng.next() >> 32),
             67..71 => Self::Advance(rng.pick(&[1, 250, 1_000, 5_000, 60_000, 600_000])),
             71..82 => Self::NextWake,
             82..84 => Self::Lag(rng.pick(&[10, 2_000, 30_000, 90_000])),
@@ -137,7 +147,8 @@ impl Op {
             97 => Self::Configure(pick, rng.next()),
             98 if rng.once_in(3) => Self::Restart,
             98 => Self::NextWake,
-            _ => Self::Woken(pick),
+            _ if rng.once_in(2) => Self::Woken(pick),
+            _ => Self::Stop(pick),
         }
     }
 
@@ -151,6 +162,7 @@ impl Op {
             tokens: rng.pick(&[0, 0, 500, 9_000, 10_000, 50_000]),
             deadline_ms: rng.pick(&[None, None, None, Some(1), Some(20_000), Some(600_000)]),
             seed: rng.next(),
+            tried: if rng.once_in(8) { rng.below(64) } else { 0 },
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ekiden_engine::{
-    Candidate, Clocks, CommitOn, Continuing, OnOverflow, Policy, Presence, Queue, QueueId, RouteId,
-    Switch,
+    Candidate, Clocks, CommitOn, Continuation, Continuing, Moves, OnOverflow, Policy, Presence,
+    Queue, QueueId, RouteId, Switch,
 };
 
 use crate::rng::Rng;
@@ -63,12 +63,29 @@ fn candidate(rng: &mut Rng, route: RouteId) -> Candidate {
     }
 }
 
+/// How turns are continued.
+pub(crate) fn continuation(rng: &mut Rng) -> Continuation {
+    Continuation {
+        enabled: switch(rng, 6),
+        on_truncation: switch(rng, 6),
+        on_failure: switch(rng, 6),
+        truncations_max: rng.pick(&[10, 0, 2]),
+        failures_max: rng.pick(&[1, 0, 3]),
+        delay_ms: rng.pick(&[5_000, 0, 1_000]),
+    }
+}
+
 fn switch(rng: &mut Rng, off_once_in: u64) -> Switch {
     if rng.once_in(off_once_in) { Switch::Off } else { Switch::On }
 }
 
 fn policy(rng: &mut Rng) -> Policy {
-    let usual = Policy::RELAY;
+    let usual = match rng.below(8) {
+        0 => Policy::HEALTH,
+        1 => Policy::CHAIN,
+        2 => Policy::PERSIST,
+        _ => Policy::RELAY,
+    };
     if rng.once_in(4) {
         return usual;
     }
@@ -88,11 +105,26 @@ fn policy(rng: &mut Rng) -> Policy {
         lease_idle_ms: or(usual.lease_idle_ms, &[0, 1_000, 1_800_000]),
         judged_memory_ms: or(usual.judged_memory_ms, &[0]),
         client_stall_ms: or(usual.client_stall_ms, &[1_000]),
-        retries: or(2, &[0, 1, 10]) as u32,
+        retries: or(u64::from(usual.retries), &[0, 1, 10]) as u32,
         attempts_max: or(16, &[1, 2, 4]) as u32,
         continues_max: or(3, &[0, 1]) as u32,
-        rotate_after: or(2, &[0, 1, 3]) as u32,
+        rotate_after: or(u64::from(usual.rotate_after), &[0, 1, 3]) as u32,
+        breaker_threshold: or(u64::from(usual.breaker_threshold), &[0, 1, 3]) as u32,
+        breaker_ms: or(usual.breaker_ms, &[0, 1_000]),
+        breaker_max_ms: or(usual.breaker_max_ms, &[0, 120_000]),
+        rounds_max: or(0, &[1, 3]) as u32,
+        backoff_ms: or(usual.backoff_ms, &[0, 10]),
+        backoff_max_ms: or(usual.backoff_max_ms, &[0, 1_000]),
+        backoff_jitter_bp: or(2_000, &[0, 10_000]) as u32,
         ..usual
+    };
+    let mut rarely = |usual: Switch, other: Switch| if rng.once_in(12) { other } else { usual };
+    let numbers = Policy {
+        quarantine: rarely(usual.quarantine, Switch::Off),
+        sticky: rarely(usual.sticky, Switch::On),
+        persist: rarely(usual.persist, Switch::On),
+        moves: if rng.once_in(3) { Moves::InCall } else { usual.moves },
+        ..numbers
     };
     Policy {
         relay: switch(rng, 16),

@@ -100,6 +100,7 @@ impl Stage {
             input_tokens: 0,
             deadline_ms: None,
             seed: 11,
+            tried: Vec::new(),
         }
     }
 

@@ -164,6 +164,9 @@ impl World {
             Op::EndSession(pick) => self.end_session(SessionId(pick % 6))?,
             Op::Configure(pick, seed) => self.configure(pick, seed)?,
             Op::Restart => self.restart(),
+            Op::Stop(pick) => self.tell(pick, Input::Stop)?,
+            Op::Pause(pick) => self.pause(pick)?,
+            Op::Turns(pick, kind) => self.turns(pick, kind)?,
         }
         self.compare()
     }
@@ -174,9 +177,15 @@ impl World {
     /// When a call does not end, or something leaks.
     pub fn finish(&mut self, rng: &mut Rng) -> Result {
         let began_ms = self.now.mono_ms;
-        for _ in 0..FINISH_STEPS_MAX {
+        for step in 0..FINISH_STEPS_MAX {
             if self.calls.is_empty() {
                 break;
+            }
+            // Whoever persists waits for as long as the store of leases.
+            if step == FINISH_STEPS_MAX / 2 {
+                for want in std::mem::take(&mut self.lost) {
+                    self.grant(&want, false)?;
+                }
             }
             let op = match rng.below(4) {
                 0 => Op::Answer(rng.next(), rng.once_in(2)),
@@ -192,7 +201,8 @@ impl World {
         }
         // A generous bound: clocks, waits and rests at their limits.
         let took_ms = self.now.mono_ms - began_ms;
-        if took_ms > 40 * DAY_MS {
+        let persists = self.scene.queues.iter().any(|queue| queue.policy.persist.is_on());
+        if took_ms > 40 * DAY_MS && !persists {
             return Err(Breach(format!("the calls took {took_ms} ms to end")));
         }
         for want in std::mem::take(&mut self.wants) {
@@ -232,7 +242,9 @@ impl World {
     }
 
     fn arrive(&mut self, op: &Op, session: u64) -> Result {
-        let Op::Arrive { queue, purpose, delivery, history, tokens, deadline_ms, seed, .. } = *op
+        let Op::Arrive {
+            queue, purpose, delivery, history, tokens, deadline_ms, seed, tried, ..
+        } = *op
         else {
             return Ok(());
         };
@@ -252,6 +264,7 @@ impl World {
             input_tokens: tokens,
             deadline_ms,
             seed,
+            tried: self.broke(index, tried),
         };
         self.line(&call_line(&spec));
         self.line(&drive_line(id, self.now));
@@ -383,7 +396,9 @@ impl World {
             Fact::Quarantined { .. }
             | Fact::Lifted { .. }
             | Fact::Verified { .. }
-            | Fact::Unverified { .. } => self.disk.push(*fact),
+            | Fact::Unverified { .. }
+            | Fact::Paused { .. }
+            | Fact::Resumed { .. } => self.disk.push(*fact),
             Fact::Attempted { verdict, class, .. } => {
                 use ekiden_engine::Verdict;
                 let spared = matches!(
@@ -396,8 +411,10 @@ impl World {
                             | Class::InvalidRequest
                     )
                 );
-                let blamed =
-                    matches!(verdict, Verdict::Cooled { .. } | Verdict::Quarantined { .. });
+                let blamed = matches!(
+                    verdict,
+                    Verdict::Cooled { .. } | Verdict::Struck { .. } | Verdict::Quarantined { .. }
+                );
                 // An upstream that says 'aborted' or 'truncated' broke off; our own abort is spared.
                 if spared && blamed && *class != Some(Class::Aborted) {
                     return Err(Breach(format!("blames somebody: {fact:?}")));
@@ -411,7 +428,11 @@ impl World {
             | Fact::Seated { .. }
             | Fact::Unseated { .. }
             | Fact::Called { .. }
-            | Fact::Turned { .. } => {}
+            | Fact::Turned { .. }
+            | Fact::Opened { .. }
+            | Fact::ServedInstead { .. }
+            | Fact::Continued { .. }
+            | Fact::NotContinued { .. } => {}
         }
         Ok(())
     }

@@ -66,7 +66,7 @@ fn what_is_no_evidence_is_answered_with_its_line() {
 fn a_bad_line_ends_the_run_and_keeps_what_came_before() {
     let queue = Queue { id: QueueId(1), digest: 0, policy: Policy::RELAY, candidates: Vec::new() };
     let text = format!(
-        "{}\n# a remark\n\ncall 1 1 1 session main stream fresh 0 - 1\ndrive 1 0 0\nfly\nfly\n",
+        "{}\n# a remark\n\ncall 1 1 1 session main stream fresh 0 - 1 0\ndrive 1 0 0\nfly\nfly\n",
         queue_line(&queue)
     );
     let said = answer::lines(&mut History::new(), &text);
@@ -79,12 +79,12 @@ fn a_bad_line_ends_the_run_and_keeps_what_came_before() {
 fn r33_a_trace_that_decides_otherwise_is_told() {
     let queue = Queue { id: QueueId(1), digest: 0, policy: Policy::RELAY, candidates: Vec::new() };
     let mut history = History::new();
-    let start = "call 1 1 1 session main stream fresh 0 - 1\ntrace 1\n";
+    let start = "call 1 1 1 session main stream fresh 0 - 1 0\ntrace 1\n";
     let head = answer::lines(&mut history, &format!("{}\n{start}", queue_line(&queue)));
-    let decided = |word: &str| format!("{head}admitted 0 0 0 0 0 exhausted {word}\n");
+    let decided = |word: &str| format!("{head}admitted 0 0 0 0 - off 0 exhausted {word}\n");
     assert!(answer::replay(&decided("empty-queue")).starts_with("same\n"));
     assert_eq!(answer::replay(&decided("deadline")), "diverged 1\n");
-    assert!(answer::replay("ekiden-trace 2\n").starts_with("error 1 "));
+    assert!(answer::replay("ekiden-trace 3\n").starts_with("error 1 "));
 }
 
 #[test]

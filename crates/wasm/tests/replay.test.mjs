@@ -50,11 +50,11 @@ function lineByLine(text) {
 
 /** The traces among the answers of a history. */
 function tracesIn(said) {
-  const parts = said.split(/^ekiden-trace 1$/m).slice(1);
+  const parts = said.split(/^ekiden-trace 2$/m).slice(1);
   return parts.map((part) => {
     const lines = part.split('\n').slice(1);
     const end = lines.findIndex((line, at) => at > 0 && !/^(admitted|fed) /.test(line));
-    return `ekiden-trace 1\n${lines.slice(0, end < 0 ? undefined : end).join('\n')}\n`;
+    return `ekiden-trace 2\n${lines.slice(0, end < 0 ? undefined : end).join('\n')}\n`;
   });
 }
 
@@ -101,7 +101,7 @@ test('the sample holds what it is meant to hold', () => {
   const said = lineByLine(sample);
   for (const word of ['effect start', 'effect commit', 'effect deliver', 'effect discard',
     'effect refuse', 'fact quarantined', 'fact cooled', 'fact failed-over', 'fact seated',
-    'fact rotated', 'ekiden-trace 1']) {
+    'fact rotated', 'ekiden-trace 2']) {
     assert.ok(said.includes(word), word);
   }
 });

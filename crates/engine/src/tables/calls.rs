@@ -18,20 +18,21 @@ use crate::time::{Day, Now};
 
 const STATES: [&str; 7] =
     ["running", "committed", "pausing", "waiting", "awaiting lease", "blocked", "over"];
-const INPUTS: [&str; 9] = [
+const INPUTS: [&str; 10] = [
     "output",
     "end",
     "empty end",
     "fails",
     "unserved",
     "client gone",
+    "stopped",
     "woken",
     "tick, early",
     "tick, a minute late",
 ];
 
 /// One row a state, one cell an input; a dot: nothing.
-const CELLS: [[&str; 9]; 7] = [
+const CELLS: [[&str; 10]; 7] = [
     [
         "commit → committed",
         "commit, deliver → over",
@@ -39,6 +40,7 @@ const CELLS: [[&str; 9]; 7] = [
         "discard, start 0",
         "resend",
         "cancel → over",
+        "cancel, discard, refuse: stopped → over",
         "·",
         "·",
         "cancel, discard, start 1",
@@ -50,13 +52,14 @@ const CELLS: [[&str; 9]; 7] = [
         "refuse: broken, auth → over",
         "refuse: broken, transport_remote → over",
         "cancel → over",
+        "cancel, refuse: broken, aborted → over",
         "·",
         "·",
         "cancel, refuse: broken, stall → over",
     ],
-    ["·", "·", "·", "·", "·", "→ over", "·", "·", "start 0 → running"],
-    ["·", "·", "·", "·", "·", "→ over", "·", "·", "start 0 → running"],
-    ["·", "·", "·", "·", "·", "→ over", "·", "·", "start 1 → running"],
+    ["·", "·", "·", "·", "·", "→ over", "refuse: stopped → over", "·", "·", "start 0 → running"],
+    ["·", "·", "·", "·", "·", "→ over", "refuse: stopped → over", "·", "·", "start 0 → running"],
+    ["·", "·", "·", "·", "·", "→ over", "refuse: stopped → over", "·", "·", "start 1 → running"],
     [
         "·",
         "deliver → over",
@@ -64,11 +67,12 @@ const CELLS: [[&str; 9]; 7] = [
         "refuse: broken, auth → over",
         "refuse: broken, transport_remote → over",
         "cancel → over",
+        "cancel, refuse: broken, aborted → over",
         "·",
         "·",
         "·",
     ],
-    ["·", "·", "·", "·", "·", "·", "·", "·", "·"],
+    ["·", "·", "·", "·", "·", "·", "·", "·", "·", "·"],
 ];
 
 struct Stage {
@@ -105,6 +109,7 @@ impl Stage {
             input_tokens: 0,
             deadline_ms: None,
             seed: 4,
+            tried: vec![],
         };
         let now = Now { mono_ms: 1_000, wall_ms: 1_000 };
         let engine = Engine::new(Day { number: 1, ends_ms: u64::MAX });
@@ -141,6 +146,7 @@ impl Stage {
             "fails" => Input::Attempt(first, failed(Class::Auth, Wait::Unnamed)),
             "unserved" => Input::Attempt(first, AttemptInput::Unserved),
             "client gone" => Input::ClientGone,
+            "stopped" => Input::Stop,
             "woken" => Input::Woken,
             _ => Input::Tick,
         };
@@ -186,6 +192,7 @@ impl Stage {
             Effect::Refuse(LastWord::Broken(_, class)) => {
                 format!("refuse: broken, {}", class.name())
             }
+            Effect::Refuse(LastWord::Stopped) => "refuse: stopped".into(),
             Effect::Refuse(word) => format!("refuse: {word:?}"),
         }
     }
@@ -223,7 +230,7 @@ fn cell(state: &str, input: &str) -> String {
 }
 
 #[test]
-fn r07_r10_r11_r12_r16_every_input_in_every_state() {
+fn r07_r10_r11_r12_r16_p05_every_input_in_every_state() {
     for (state, cells) in STATES.iter().zip(CELLS) {
         for (input, expected) in INPUTS.iter().zip(cells) {
             assert_eq!(cell(state, input), expected, "{state}: {input}");
@@ -250,7 +257,7 @@ pub(super) fn page() -> String {
     head.extend(STATES);
     super::table(
         "A call: input by state",
-        "What the shell is told, then the state if it is another (R5, R7, R10 to R12, R16, R48). \
+        "What the shell is told, then the state if it is another (R5, R7, R10 to R12, R16, R48, P5). \
          A queue of two on remote providers with an idle clock of 50 s; `fails` is an `auth`; \
          while it waits there is one candidate, cooled for 20 s. An input from an attempt that is \
          over does nothing.",

@@ -8,7 +8,7 @@ use std::vec::Vec;
 use crate::choose::{Asking, Choice, Past, choose, order};
 use crate::class::Class;
 use crate::ids::{QueueId, RouteId};
-use crate::policy::{Candidate, Clocks, Policy, Presence, Queue};
+use crate::policy::{AllCooling, Candidate, Clocks, Policy, Presence, Queue, Switch};
 use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, View};
 
 /// Candidates from the first on; what is chosen. Patience is 30 s.
@@ -107,39 +107,76 @@ fn words(choice: Choice) -> String {
     }
 }
 
+fn chosen(row: &str, policy: Policy, current: Option<u32>) -> String {
+    let rows: Vec<_> = row.split(", ").filter(|words| !words.is_empty()).map(read).collect();
+    let candidates = rows.iter().map(|(candidate, ..)| *candidate).collect();
+    let queue = Queue { id: QueueId(1), digest: 0, policy, candidates };
+    let view = View { current, ..view(rows.iter().map(|(_, state, _)| *state).collect(), 0) };
+    let past: Vec<Past> = rows.iter().map(|(.., past)| *past).collect();
+    let asking = Asking {
+        queue: &queue,
+        view: &view,
+        past: &past,
+        input_tokens: 10_000,
+        window_above: None,
+        patience_ms: 30_000,
+        unspent: past.iter().all(|past| *past == Past::Untried),
+    };
+    words(choose(&asking, &mut Vec::new()))
+}
+
+const fn view(candidates: Vec<CandidateView>, start: u32) -> View {
+    View { candidates, start, current: None, paused: Switch::Off }
+}
+
 #[test]
 fn r02_r03_r04_r05_r15_r18_r22_the_choice() {
     for (row, expected) in ROWS {
-        let rows: Vec<_> = row.split(", ").filter(|words| !words.is_empty()).map(read).collect();
-        let policy = Policy::RELAY;
-        let candidates = rows.iter().map(|(candidate, ..)| *candidate).collect();
-        let queue = Queue { id: QueueId(1), digest: 0, policy, candidates };
-        let view = View { candidates: rows.iter().map(|(_, state, _)| *state).collect(), start: 0 };
-        let past: Vec<Past> = rows.iter().map(|(.., past)| *past).collect();
-        let asking = Asking {
-            queue: &queue,
-            view: &view,
-            past: &past,
-            input_tokens: 10_000,
-            window_above: None,
-            patience_ms: 30_000,
-        };
-        let mut passed = Vec::new();
-        assert_eq!(words(choose(&asking, &mut passed)), expected, "{row}");
+        assert_eq!(chosen(row, Policy::RELAY, None), expected, "{row}");
+    }
+}
+
+/// What all candidates cooling leads to; policy `health`, policy `chain`.
+const COOLING: [(&str, &str, &str); 9] = [
+    ("cools-20, cools-10", "run 1 last-resort", "run 0 last-resort"),
+    ("cools-400, cools-500", "run 0 last-resort", "run 0 last-resort"),
+    ("cools-20, ok", "run 1 normal", "run 1 normal"),
+    ("cools-20, untested", "run 1 probe", "run 1 probe"),
+    ("probed, cools-20", "run 1 last-resort", "run 0 last-resort"),
+    ("probed", "run 0 last-resort", "run 0 last-resort"),
+    ("tried cools-20, cools-10", "wait 10 cooldown", "wait 10 cooldown"),
+    ("cools-20, full", "wait 20 cooldown", "wait 20 cooldown"),
+    ("missing, cools-20", "run 1 last-resort", "run 1 last-resort"),
+];
+
+#[test]
+fn h01_c04_c06_when_all_are_cooling() {
+    for (row, health, chain) in COOLING {
+        assert_eq!(chosen(row, Policy::HEALTH, None), health, "{row}");
+        assert_eq!(chosen(row, Policy::CHAIN, None), chain, "{row}");
+        let one = Policy { all_cooling: AllCooling::Wait, ..Policy::HEALTH };
+        assert!(!chosen(row, one, None).contains("last-resort"), "{row}");
     }
 }
 
 #[test]
+fn h03_the_current_one_comes_first_while_it_is_healthy() {
+    let chosen = |row| chosen(row, Policy::HEALTH, Some(2));
+    assert_eq!(chosen("ok, ok, ok, ok"), "run 2 normal");
+    assert_eq!(chosen("ok, ok, cools-20, ok"), "run 0 normal");
+    assert_eq!(chosen("cools-20, ok, cools-20, ok"), "run 1 normal");
+}
+
+#[test]
 fn r14_the_order_is_a_ring() {
-    let view = |start| View { candidates: vec![CandidateView::FRESH; 3], start };
-    let orders = [0, 1, 2, 3, 7].map(|start| order(&view(start)));
+    let orders = [0, 1, 2, 3, 7].map(|start| order(&view(vec![CandidateView::FRESH; 3], start)));
     assert_eq!(orders, [vec![0, 1, 2], vec![1, 2, 0], vec![2, 0, 1], vec![0, 1, 2], vec![1, 2, 0]]);
-    assert!(order(&View { candidates: vec![], start: 4 }).is_empty());
+    assert!(order(&view(vec![], 4)).is_empty());
 }
 
 pub(super) fn page() -> String {
     let rows = ROWS.iter().map(|(row, expected)| vec![row.to_string(), expected.to_string()]);
-    super::table(
+    let mut page = super::table(
         "The choice",
         "Candidates from the first on, and what is chosen (R2 to R5, R15, R18, R22). Numbers are \
          seconds; patience is 30 s. `out`: quarantined; `parole`: may try in so long; `trial`: \
@@ -148,5 +185,16 @@ pub(super) fn page() -> String {
          window is surely too small.",
         &["candidates", "chosen"],
         rows,
-    )
+    );
+    let rows = COOLING
+        .iter()
+        .map(|(row, health, chain)| [*row, *health, *chain].map(String::from).to_vec());
+    page.push_str(&super::table(
+        "When all are cooling",
+        "A call of policy `health` tries the candidate whose cooldown ends first, one of policy \
+         `chain` the first; once a candidate was tried, its failure is final (H1, C4, C6).",
+        &["candidates", "health", "chain"],
+        rows,
+    ));
+    page
 }

@@ -78,6 +78,28 @@ const UNCOOLED: [(&str, [&str; 3]); 2] = [
     ),
 ];
 
+/// Without quarantine: policies `health`, `chain`, `persist`, nothing named; `health`, 60 s named.
+const PRESETS: [(&str, [&str; 4]); 14] = [
+    ("rate_limited", [STRUCK, STRUCK, STRUCK, "no; struck, cools 60 s; failover"]),
+    ("overloaded", [STRUCK_P, STRUCK_P, STRUCK_P, "no; struck, cools 60 s; failover"]),
+    ("server_error", [STRUCK_P, STRUCK_P, STRUCK_P, "no; struck, cools 60 s; failover"]),
+    ("timeout", [STRUCK, STRUCK, STRUCK, "no; struck, cools 60 s; failover"]),
+    ("transport_remote", [STRUCK, STRUCK, STRUCK, "no; struck, cools 60 s; failover"]),
+    ("empty_response", [STRUCK, STRUCK, STRUCK, "no; struck, cools 60 s; failover"]),
+    ("stall", ["no; struck; failover"; 4]),
+    ("quota_exhausted", [STRUCK, TELL, STRUCK, "at once; struck, cools 60 s; failover"]),
+    ("auth", [STRUCK, TELL, STRUCK, "at once; struck, cools 60 s; failover"]),
+    ("not_found", [STRUCK, STRUCK, STRUCK, "at once; struck, cools 60 s; failover"]),
+    ("invalid_request", [TELL, TELL, "no; spared; failover-refused", TELL]),
+    ("content_filter", [TELL, TELL, TELL, TELL]),
+    ("context_overflow", ["no; spared; tell-overflow"; 4]),
+    ("local_network", ["no; spared; wait-for-network"; 4]),
+];
+
+const STRUCK: &str = "at once; struck; failover";
+const STRUCK_P: &str = "after a pause; struck; failover";
+const TELL: &str = "no; spared; tell";
+
 fn words(reaction: Reaction) -> String {
     let retry: String = match reaction.retry {
         Retry::No => "no".into(),
@@ -88,6 +110,8 @@ fn words(reaction: Reaction) -> String {
     let verdict = match reaction.verdict {
         Verdict::Spared => "spared".into(),
         Verdict::Cooled { ms } => format!("cooled {} s", ms / 1_000),
+        Verdict::Struck { named_ms: None } => "struck".into(),
+        Verdict::Struck { named_ms: Some(ms) } => format!("struck, cools {} s", ms / 1_000),
         Verdict::Quarantined { until_ms: None } => "quarantined".into(),
         Verdict::Quarantined { until_ms: Some(at) } => {
             format!("quarantined {} s", (at - NOW.wall_ms) / 1_000)
@@ -126,6 +150,31 @@ fn r08_r21_r23_every_class_has_its_reaction() {
 }
 
 #[test]
+fn h01_h05_c03_p01_without_quarantine() {
+    let named = Wait::At(NOW.wall_ms + 60_000);
+    for (row, expected) in PRESETS {
+        let class = Class::from_name(row).unwrap();
+        let columns = [
+            (Policy::HEALTH, Wait::Unnamed),
+            (Policy::CHAIN, Wait::Unnamed),
+            (Policy::PERSIST, Wait::Unnamed),
+            (Policy::HEALTH, named),
+        ];
+        for ((policy, wait), expected) in columns.into_iter().zip(expected) {
+            let failure = Failure { wait, ..Failure::upstream(class) };
+            assert_eq!(words(react(&policy, &failure, NOW)), expected, "{row} {policy:?}");
+        }
+    }
+}
+
+#[test]
+fn p02_without_a_breaker_a_named_wait_cools_as_ever() {
+    let failure = Failure { wait: Wait::Ms(90_000), ..Failure::upstream(Class::Overloaded) };
+    let verdict = react(&Policy::PERSIST, &failure, NOW).verdict;
+    assert_eq!(verdict, Verdict::Cooled { ms: 90_000 });
+}
+
+#[test]
 fn r21_a_named_wait_is_cut_and_a_wait_of_nothing_names_no_time() {
     let cooled = |wait| {
         let failure = Failure { wait, ..Failure::upstream(Class::RateLimited) };
@@ -155,5 +204,17 @@ pub(super) fn page() -> String {
     );
     let lead = "Where nothing cools, quarantine takes its place (R21).";
     page.push_str(&super::table("The same with `cooldown = 0`", lead, &head, rows(&UNCOOLED)));
+    let presets = PRESETS.iter().map(|(row, cells)| {
+        let mut line = vec![row.to_string()];
+        line.extend(cells.iter().map(|cell| (*cell).into()));
+        line
+    });
+    page.push_str(&super::table(
+        "The same without quarantine",
+        "Policies `health`, `chain` and `persist` (spec section 4), `retries` set on top. `struck`: \
+         it counts, and may open the breaker; a failure that opens none goes up.",
+        &["class", "health", "chain", "persist", "health, 60 s named"],
+        presets,
+    ));
     page
 }

@@ -1,12 +1,16 @@
 //! Who runs next (R1 to R5, R14, R15, R21, R22), what the last word is (R45).
 
+use std::sync::Arc;
+
 use ekiden_engine::{
-    Candidate, CandidateView, Decision, Effect, Holder, LastWord, Mode, Now, ParoleView, Passed,
-    Presence, Purpose, QuarantineView, RouteId, SeatView, SessionId, Start, View,
+    Candidate, CandidateView, Decision, Effect, Holder, LastWord, Mode, Moves, Now, ParoleView,
+    Passed, Presence, Purpose, QuarantineView, RouteId, SeatView, SessionId, Start, Switch, View,
+    WaitFor, Whose,
 };
 
 use super::ledger::Lone;
 use super::pick::*;
+use super::table::backoff;
 use super::trial::Try;
 use super::{Again, InLine, Phase, Reference, Run, Runner, Said};
 
@@ -16,6 +20,8 @@ pub(crate) enum Mark {
     Fresh,
     Done,
     Cooled,
+    /// Done, until another round (P1).
+    Later,
 }
 
 impl Reference {
@@ -46,8 +52,15 @@ impl Reference {
             runner.waited_ms += now.mono_ms - since_ms;
         }
         runner.denied = match runner.phase {
-            Phase::Asked { candidate, .. } => {
-                Some(candidate).filter(|index| view.candidates[*index].seat == SeatView::Free)
+            Phase::Asked { candidate, until_ms, .. } => {
+                Some(candidate).filter(|index| match view.candidates[*index].seat {
+                    SeatView::Free => true,
+                    SeatView::Asked => until_ms <= now.mono_ms,
+                    SeatView::Open
+                    | SeatView::Held
+                    | SeatView::Full { .. }
+                    | SeatView::Resting { .. } => false,
+                })
             }
             Phase::Choosing
             | Phase::Again(_)
@@ -57,7 +70,8 @@ impl Reference {
             | Phase::Over => None,
         };
         let mut passed = Vec::new();
-        let decision = self.decide(now, began, runner, &view, again, &mut passed);
+        let struck = runner.struck.take();
+        let decision = self.decide(now, began, runner, &view, (again, struck), &mut passed);
         self.said.push(Said::Admitted(view.clone(), passed.clone(), decision));
         self.carry_out(now, runner, &view, &passed, decision, (again, place))
     }
@@ -88,7 +102,7 @@ impl Reference {
             }
             Decision::Lease { candidate } => {
                 let index = candidate as usize;
-                let left = runner.spec.queue.policy.wait_max_ms.saturating_sub(runner.waited_ms);
+                let left = patience(runner, view).min(600_000);
                 let (since_ms, until_ms) = (now.mono_ms, now.mono_ms + left.max(1));
                 runner.phase = Phase::Asked { since_ms, until_ms, candidate: index };
                 let route = runner.spec.queue.candidates[index].route;
@@ -141,7 +155,7 @@ impl Reference {
         let hoped = candidates.filter(|(index, candidate)| {
             let state = &view.candidates[*index];
             candidate.presence == Presence::Present
-                && runner.marks[*index] != Mark::Done
+                && matches!(runner.marks[*index], Mark::Fresh | Mark::Cooled)
                 && fits(runner, candidate)
                 && !state.stand_in
                 && state.quarantine.is_none_or(|out| out.parole == ParoleView::In(0))
@@ -169,7 +183,15 @@ impl Reference {
             (Purpose::Internal, _) | (_, 0) => 0,
             (Purpose::Main, after) => count / after,
         };
-        View { candidates, start }
+        let session = Whose::Session(spec.session);
+        let paused = self.pauses.contains(&Whose::All) || self.pauses.contains(&session);
+        let paused = if paused { Switch::On } else { Switch::Off };
+        let current = spec.queue.policy.sticky.is_on().then(|| {
+            let route = self.talks[&spec.session].current.get(&spec.queue.id)?;
+            spec.queue.candidates.iter().position(|c| c.route == *route)
+        });
+        let current = current.flatten().map(|index| index as u32);
+        View { candidates, start, current, paused }
     }
 
     fn look_at(
@@ -183,7 +205,8 @@ impl Reference {
         let key = (spec.queue.id, candidate.route);
         let talk = &self.talks[&spec.session];
         let road = &self.roads[&candidate.route];
-        let quarantine = talk.out.get(&key).map(|(out, trial, due)| QuarantineView {
+        let out = talk.out.get(&key).filter(|_| policy.quarantine.is_on());
+        let quarantine = out.map(|(out, trial, due)| QuarantineView {
             class: out.class,
             parole: match (trial, due) {
                 (Some(other), _) if *other != spec.id => ParoleView::Running,
@@ -221,18 +244,19 @@ impl Reference {
         &self,
         now: Now,
         began: Now,
-        runner: &Runner,
+        runner: &mut Runner,
         view: &View,
-        again: Option<Again>,
+        (again, struck): (Option<Again>, Option<usize>),
         passed: &mut Vec<Passed>,
     ) -> Decision {
-        let spec = &runner.spec;
-        let deadline = spec.deadline_ms.map(|ms| began.mono_ms.saturating_add(ms));
+        let queue = Arc::clone(&runner.spec.queue);
+        let policy = &queue.policy;
+        let deadline = runner.spec.deadline_ms.map(|ms| began.mono_ms.saturating_add(ms));
         if deadline.is_some_and(|at| at <= now.mono_ms) {
             return Decision::Exhausted(LastWord::Deadline);
         }
-        if !spec.queue.policy.relay.is_on() {
-            let first = spec.queue.candidates.iter().position(|c| c.presence == Presence::Present);
+        if !policy.relay.is_on() {
+            let first = queue.candidates.iter().position(|c| c.presence == Presence::Present);
             return first.map_or(Decision::Exhausted(LastWord::EmptyQueue), |index| {
                 Decision::Go(start(runner, index, Mode::Normal, 0, false))
             });
@@ -240,20 +264,60 @@ impl Reference {
         if let Some(again) = again {
             return retry(runner, view, again);
         }
+        // H5, C3: below the threshold, or where only the next call moves on, the failure goes up.
+        if let Some(index) = struck
+            && policy.breaker_threshold > 0
+            && !policy.persist.is_on()
+        {
+            let state = &view.candidates[index];
+            let open = state.cooling_ms.is_some() || state.untested || state.probing;
+            if !open || policy.moves == Moves::NextCall {
+                return Decision::Exhausted(last_word(runner, soonest(runner, view)));
+            }
+        }
         let mut view = view.clone();
+        if persists(runner, &view) && runner.next_round_ms.is_some_and(|at| at <= now.mono_ms) {
+            runner.next_round_ms = None;
+            runner.rounds += 1;
+            runner.round_from = runner.attempts;
+            (runner.retries, runner.mended) = (0, false);
+            for mark in runner.marks.iter_mut().filter(|mark| **mark == Mark::Later) {
+                *mark = Mark::Fresh;
+            }
+        }
         if let Some(index) = runner.denied {
             view.candidates[index].seat = SeatView::Full { soonest_ms: None };
         }
         let picked = pick(runner, &view, passed);
-        let spent = runner.attempts >= spec.queue.policy.attempts_max;
+        let spent = runner.attempts - runner.round_from >= policy.attempts_max;
+        let left = deadline.map_or(u64::MAX, |at| at - now.mono_ms);
+        let wait = |ms: u64, why| Decision::Wait { ms: ms.min(left), why };
+        if let (Picked::One(index, mode), false) = (&picked, spent) {
+            return run(runner, &view, *index, *mode);
+        }
+        // P1: somebody may be asked again in another round.
+        let later = queue.candidates.iter().zip(&runner.marks).any(|(candidate, mark)| {
+            let again = *mark == Mark::Later || spent && *mark != Mark::Done;
+            candidate.presence == Presence::Present && again
+        });
+        if persists(runner, &view) && later {
+            let span = backoff(policy, runner.spec.seed, runner.rounds);
+            let at = *runner.next_round_ms.get_or_insert(now.mono_ms + span.max(1));
+            let ms = at.saturating_sub(now.mono_ms).max(1);
+            return match picked {
+                Picked::Wait(sooner, why) if sooner < ms && !spent => wait(sooner, why),
+                Picked::Wait(..) | Picked::One(..) | Picked::Nobody => wait(ms, WaitFor::Round),
+            };
+        }
+        // P5: who waits while it is paused has waited enough.
+        let paused = policy.persist.is_on() && view.paused.is_on() && runner.failed.is_some();
         match picked {
-            Picked::One(..) if spent => Decision::Exhausted(last_word(runner, Some(0))),
-            Picked::Wait(ms, _) if spent => Decision::Exhausted(last_word(runner, Some(ms))),
-            Picked::One(index, mode) => run(runner, &view, index, mode),
-            Picked::Wait(ms, why) => {
-                let left = deadline.map_or(u64::MAX, |at| at - now.mono_ms);
-                Decision::Wait { ms: ms.min(left), why }
+            Picked::One(..) => Decision::Exhausted(last_word(runner, Some(0))),
+            Picked::Wait(ms, why) if persists(runner, &view) => wait(ms, why),
+            Picked::Wait(ms, _) if spent || paused => {
+                Decision::Exhausted(last_word(runner, Some(ms)))
             }
+            Picked::Wait(ms, why) => wait(ms, why),
             Picked::Nobody => Decision::Exhausted(last_word(runner, soonest(runner, &view))),
         }
     }
@@ -283,10 +347,21 @@ impl Reference {
             road.budget = (road.budget + 100).min(10_000);
         }
         if runner.at != Some(index) {
-            runner.failovers += u32::from(runner.at.is_some());
+            let broke = runner.spec.tried.len() as u32;
+            runner.failovers = match runner.at {
+                None => broke,
+                Some(_) => runner.failovers + 1,
+            };
             runner.retries = 0;
             runner.mended = false;
             runner.at = Some(index);
+        }
+        runner.next_round_ms = None;
+        if runner.marks[index] == Mark::Cooled && runner.spec.queue.policy.persist.is_on() {
+            runner.marks[index] = Mark::Later;
+            runner.rounds += 1;
+            runner.round_from = runner.attempts;
+            runner.retries = 0;
         }
         runner.delay_due = false;
         runner.mended |= start.repair;

@@ -23,6 +23,9 @@ pub(crate) struct Road {
     /// In thousandths of a retry.
     pub(crate) budget: u32,
     pub(crate) judged: Vec<(SessionId, u64)>,
+    /// Failures and openings in a row.
+    pub(crate) failures: u32,
+    pub(crate) opened: u32,
     pub(crate) good: u32,
     pub(crate) bad: u32,
 }
@@ -61,6 +64,8 @@ impl Default for Road {
             in_flight: 0,
             budget: 10_000,
             judged: Vec::new(),
+            failures: 0,
+            opened: 0,
             good: 0,
             bad: 0,
         }
@@ -142,6 +147,7 @@ impl Road {
         self.cooling = None;
         self.over_ms = None;
         self.lone = Lone::NotNeeded;
+        (self.failures, self.opened) = (0, 0);
     }
 }
 
@@ -321,6 +327,9 @@ impl Reference {
         for road in self.roads.values_mut() {
             road.give_back(now, Holder::Session(session));
         }
+        if let Some(talk) = self.talks.get_mut(&session) {
+            talk.turns.over();
+        }
     }
 
     /// A candidate has left its queue.
@@ -349,6 +358,8 @@ impl Reference {
             Fact::Unverified { place } => {
                 self.talk(place.session).verified.remove(&(place.queue, place.route));
             }
+            Fact::Paused { whose } => self.pause(whose),
+            Fact::Resumed { whose } => self.resume(whose),
             Fact::Quarantined { .. }
             | Fact::Verified { .. }
             | Fact::Cooled { .. }
@@ -360,7 +371,11 @@ impl Reference {
             | Fact::Unseated { .. }
             | Fact::Attempted { .. }
             | Fact::Called { .. }
-            | Fact::Turned { .. } => {}
+            | Fact::Turned { .. }
+            | Fact::Opened { .. }
+            | Fact::ServedInstead { .. }
+            | Fact::Continued { .. }
+            | Fact::NotContinued { .. } => {}
         }
     }
 }

@@ -7,13 +7,14 @@ mod ledger;
 mod pick;
 mod table;
 mod trial;
+mod turns;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ekiden_engine::{
-    AttemptId, CallId, CallSpec, Class, Day, Decision, Effect, Holder, LeaseId, Mode, Now, Passed,
-    Quarantine, QueueId, RouteId, SeatView, SessionId, Verdict, View,
+    AttemptId, CallId, CallSpec, Class, Continuation, Day, Decision, Effect, Holder, LeaseId, Mode,
+    Now, Passed, Quarantine, QueueId, RouteId, SeatView, SessionId, Verdict, View, Whose,
 };
 
 use choice::Mark;
@@ -38,6 +39,8 @@ pub struct Reference {
     pub(crate) runners: BTreeMap<CallId, Runner>,
     /// Who waits, first come first.
     pub(crate) line: Vec<InLine>,
+    pub(crate) pauses: BTreeSet<Whose>,
+    pub(crate) going_on: Continuation,
     leases: u64,
     said: Vec<Said>,
 }
@@ -55,6 +58,9 @@ pub(crate) struct Talk {
     pub(crate) verified: BTreeSet<(QueueId, RouteId)>,
     pub(crate) truncations: BTreeMap<QueueId, u32>,
     pub(crate) runs: Vec<Run>,
+    pub(crate) turns: turns::Turns,
+    /// H3.
+    pub(crate) current: BTreeMap<QueueId, RouteId>,
 }
 
 /// A quarantine, who is on trial there, and when its parole is due.
@@ -90,6 +96,14 @@ pub(crate) struct Runner {
     floor: Option<u32>,
     /// Where the last choice was made in the face of a refusal.
     denied: Option<usize>,
+    /// The last failure.
+    pub(crate) failed: Option<(AttemptId, Class)>,
+    /// This candidate has just failed without quarantine.
+    struck: Option<usize>,
+    /// Rounds, attempts when this one began, when the next one begins (P1).
+    pub(crate) rounds: u32,
+    pub(crate) round_from: u32,
+    pub(crate) next_round_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -137,6 +151,8 @@ impl Reference {
             talks: BTreeMap::new(),
             runners: BTreeMap::new(),
             line: Vec::new(),
+            pauses: BTreeSet::new(),
+            going_on: Continuation::OFF,
             leases: 0,
             said: Vec::new(),
         }
@@ -146,7 +162,17 @@ impl Reference {
     pub fn arrive(&mut self, now: Now, spec: CallSpec) -> Vec<Said> {
         let id = spec.id;
         let runner = Runner {
-            marks: vec![Mark::Fresh; spec.queue.candidates.len()],
+            marks: spec
+                .queue
+                .candidates
+                .iter()
+                .map(|c| match spec.tried.contains(&c.route) {
+                    false => Mark::Fresh,
+                    true if spec.queue.policy.persist.is_on() => Mark::Later,
+                    true => Mark::Done,
+                })
+                .collect(),
+            delay_due: !spec.tried.is_empty(),
             spec,
             phase: Phase::Choosing,
             began: None,
@@ -158,14 +184,28 @@ impl Reference {
             network_waits: 0,
             sleeps: 0,
             mended: false,
-            delay_due: false,
             instead_of: Vec::new(),
             refused: Vec::new(),
             overflow: None,
             floor: None,
             denied: None,
+            failed: None,
+            struck: None,
+            rounds: 0,
+            round_from: 0,
+            next_round_ms: None,
         };
         self.settle_down(now, id, runner, true)
+    }
+
+    /// P5.
+    pub fn pause(&mut self, whose: Whose) {
+        self.pauses.insert(whose);
+    }
+
+    /// P5.
+    pub fn resume(&mut self, whose: Whose) {
+        self.pauses.remove(&whose);
     }
 
     /// Asks for admission as long as the call wants it.
@@ -269,8 +309,9 @@ impl Reference {
     }
 }
 
-/// A route, as it can be looked at: cooling, resting, in flight, taken, holders, good and bad.
-pub type RouteState = (Option<u64>, Option<u64>, u32, u32, Vec<Holder>, (u32, u32));
+/// A route, as it can be looked at: cooling, resting, in flight, taken, holders, good and bad,
+/// failures and openings in a row.
+pub type RouteState = (Option<u64>, Option<u64>, u32, u32, Vec<Holder>, (u32, u32), (u32, u32));
 
 /// A session, as it can be looked at: out, verified, truncations in a row.
 pub type SessionState =
@@ -286,7 +327,8 @@ impl Reference {
         let mut holders: Vec<Holder> = road.seats.iter().map(|seat| seat.holder).collect();
         holders.sort_unstable();
         let tally = (road.good, road.bad);
-        (cooling, road.resting(now), road.in_flight, road.taken(), holders, tally)
+        let row = (road.failures, road.opened);
+        (cooling, road.resting(now), road.in_flight, road.taken(), holders, tally, row)
     }
 
     /// What the rules say about a session.

@@ -1,8 +1,9 @@
 //! Which candidate that is, from one view (R2 to R5, R15), and what is said when it is none (R45).
 
 use ekiden_engine::{
-    AttemptId, Candidate, CandidateView, Continuing, Decision, Delivery, History, LastWord, Mode,
-    Now, ParoleView, Passed, Presence, Purpose, Reason, SeatView, Start, View, WaitFor, Why,
+    AllCooling, AttemptId, Candidate, CandidateView, Class, Continuing, Decision, Delivery,
+    History, LastWord, Mode, Now, ParoleView, Passed, Presence, Purpose, Reason, SeatView, Start,
+    View, WaitFor, Why,
 };
 
 use super::choice::Mark;
@@ -27,7 +28,11 @@ pub(super) enum Picked {
 pub(super) fn retry(runner: &Runner, view: &View, again: Again) -> Decision {
     let policy = &runner.spec.queue.policy;
     let state = &view.candidates[again.candidate];
-    let left = policy.attempts_max.saturating_sub(runner.attempts);
+    let local = again.class == Class::LocalNetwork;
+    if local && policy.persist.is_on() && view.paused.is_on() {
+        return Decision::Exhausted(LastWord::LocalNetwork);
+    }
+    let left = policy.attempts_max.saturating_sub(runner.attempts - runner.round_from);
     let seated = matches!(state.seat, SeatView::Open | SeatView::Held);
     let others = others(runner, view, again.candidate);
     let barred = state.cooling_ms.is_some() || !seated || left == 0;
@@ -50,14 +55,16 @@ pub(super) fn run(runner: &Runner, view: &View, index: usize, mode: Mode) -> Dec
         return Decision::Lease { candidate: index as u32 };
     }
     let policy = &runner.spec.queue.policy;
-    let failover = runner.at.is_some_and(|at| at != index);
+    let broke = runner.spec.tried.len() as u32;
+    let failover = runner.at.map_or(broke > 0, |at| at != index);
     let trial = matches!(mode, Mode::Parole | Mode::LastResort);
     let delay = policy.continue_delay_ms;
     let says = says_continue(runner);
     if failover && says && runner.delay_due && delay > 0 && !state.single && !trial {
         return Decision::Pause { ms: delay, why: Why::ContinueDelay };
     }
-    let said = if says { runner.failovers + u32::from(failover) } else { 0 };
+    let so_far = if runner.at.is_none() { broke } else { runner.failovers + u32::from(failover) };
+    let said = if says { so_far } else { 0 };
     Decision::Go(start(runner, index, mode, said.min(policy.continues_max), false))
 }
 
@@ -85,7 +92,11 @@ pub(super) fn start(
 /// verified come before the others.
 fn order(view: &View) -> Vec<usize> {
     let n = view.candidates.len();
-    let ring: Vec<usize> = (0..n).map(|step| (view.start as usize + step) % n).collect();
+    let mut ring: Vec<usize> = (0..n).map(|step| (view.start as usize + step) % n).collect();
+    if let Some(current) = view.current.map(|index| index as usize) {
+        ring.retain(|index| *index != current);
+        ring.insert(0, current);
+    }
     let Some(out) = ring.iter().position(|i| view.candidates[*i].quarantine.is_some()) else {
         return ring;
     };
@@ -103,7 +114,7 @@ pub(super) fn pick(runner: &Runner, view: &View, passed: &mut Vec<Passed>) -> Pi
             (Mark::Fresh, Standing::Runs(mode)) => return Picked::One(index, mode),
             (Mark::Fresh, Standing::Small(_)) => Reason::WindowTooSmall,
             (Mark::Fresh, Standing::Out(reason)) => reason,
-            (Mark::Done | Mark::Cooled, _) => Reason::Tried,
+            (Mark::Done | Mark::Cooled | Mark::Later, _) => Reason::Tried,
         };
         passed.push(Passed { candidate: index as u32, reason });
     }
@@ -112,6 +123,9 @@ pub(super) fn pick(runner: &Runner, view: &View, passed: &mut Vec<Passed>) -> Pi
         if let (Mark::Cooled, Standing::Runs(mode)) = (runner.marks[index], standing(index)) {
             return Picked::One(index, mode);
         }
+    }
+    if let Some(index) = last_hope(runner, view, &order) {
+        return Picked::One(index, Mode::LastResort);
     }
     let large: Vec<usize> = order
         .iter()
@@ -138,7 +152,7 @@ pub(super) fn pick(runner: &Runner, view: &View, passed: &mut Vec<Passed>) -> Pi
             let out = state.quarantine.is_some_and(|out| out.parole != ParoleView::Running);
             let here = candidate.presence == Presence::Present && fits(runner, candidate);
             let fresh = runner.marks[index] == Mark::Fresh;
-            if fresh && out && here && blocked(runner, state).is_none() {
+            if fresh && out && here && blocked(runner, view, state).is_none() {
                 return Picked::One(index, Mode::LastResort);
             }
         }
@@ -169,7 +183,7 @@ fn standing(runner: &Runner, view: &View, index: usize) -> Standing {
         }
         Some((ParoleView::In(_), _)) | None => {}
     }
-    if let Some(reason) = blocked(runner, state) {
+    if let Some(reason) = blocked(runner, view, state) {
         return Standing::Out(reason);
     }
     let mode = match (state.quarantine.is_some(), state.untested) {
@@ -195,20 +209,67 @@ pub(super) fn fits(runner: &Runner, candidate: &Candidate) -> bool {
 }
 
 /// What keeps everybody out, or this call for want of a seat.
-fn blocked(runner: &Runner, state: &CandidateView) -> Option<Reason> {
+fn blocked(runner: &Runner, view: &View, state: &CandidateView) -> Option<Reason> {
     match (state.cooling_ms, state.stand_in, state.probing, state.seat) {
         (Some(ms), ..) => Some(Reason::Cooling(ms)),
         (_, true, ..) => Some(Reason::StandIn),
         (_, _, true, _) => Some(Reason::Probing),
         (.., SeatView::Full { .. }) => Some(Reason::Full),
         (.., SeatView::Resting { ms }) => Some(Reason::Resting(ms)),
-        (.., SeatView::Asked) if patience(runner) == 0 => Some(Reason::Full),
+        (.., SeatView::Asked) if patience(runner, view) == 0 => Some(Reason::Full),
         (.., SeatView::Asked | SeatView::Free | SeatView::Held | SeatView::Open) => None,
     }
 }
 
-fn patience(runner: &Runner) -> u64 {
-    runner.spec.queue.policy.wait_max_ms.saturating_sub(runner.waited_ms)
+pub(super) fn patience(runner: &Runner, view: &View) -> u64 {
+    let policy = &runner.spec.queue.policy;
+    if persists(runner, view) {
+        // P2: a named wait in full.
+        return policy.cooldown_max_ms.max(policy.wait_max_ms).max(60_000);
+    }
+    policy.wait_max_ms.saturating_sub(runner.waited_ms)
+}
+
+/// P1, P5: whether another round may come.
+pub(super) fn persists(runner: &Runner, view: &View) -> bool {
+    let policy = &runner.spec.queue.policy;
+    let rounds = policy.rounds_max == 0 || runner.rounds < policy.rounds_max;
+    policy.persist.is_on() && rounds && !view.paused.is_on()
+}
+
+/// H1, C4: nothing was tried yet, and everybody is out for their health alone.
+fn last_hope(runner: &Runner, view: &View, order: &[usize]) -> Option<usize> {
+    let policy = &runner.spec.queue.policy;
+    if policy.all_cooling == AllCooling::Wait || runner.attempts > 0 {
+        return None;
+    }
+    let mut sick = Vec::new();
+    for &index in order {
+        let (candidate, state) = (&runner.spec.queue.candidates[index], &view.candidates[index]);
+        let counts = candidate.presence == Presence::Present
+            && fits(runner, candidate)
+            && !too_small(runner, candidate)
+            && matches!(runner.marks[index], Mark::Fresh | Mark::Cooled);
+        if !counts {
+            continue;
+        }
+        let ailing = state.cooling_ms.is_some() || state.stand_in || state.probing;
+        let room = match state.seat {
+            SeatView::Full { .. } | SeatView::Resting { .. } => false,
+            SeatView::Asked => patience(runner, view) > 0,
+            SeatView::Free | SeatView::Held | SeatView::Open => true,
+        };
+        if state.quarantine.is_some() || !ailing {
+            return None;
+        }
+        if room {
+            sick.push(index);
+        }
+    }
+    if policy.all_cooling == AllCooling::Soonest {
+        sick.sort_by_key(|index| view.candidates[*index].cooling_ms.unwrap_or(u64::MAX));
+    }
+    sick.first().copied()
 }
 
 type Moment = (Option<u64>, WaitFor);
@@ -250,17 +311,26 @@ fn wait(
     order: &[usize],
     moment: impl Fn(&CandidateView, Mark) -> Option<Moment>,
 ) -> Option<(u64, WaitFor)> {
-    let patience = patience(runner);
+    let patience = patience(runner, view);
     let mut soonest: Option<(u64, WaitFor)> = None;
     let mut out_of_reach: Option<(u64, WaitFor)> = None;
     for &index in order {
         let candidate = &runner.spec.queue.candidates[index];
         let mark = runner.marks[index];
         let may = candidate.presence == Presence::Present && fits(runner, candidate);
-        if !may || mark == Mark::Done {
+        if !may || matches!(mark, Mark::Done | Mark::Later) {
             continue;
         }
-        let moment = moment(&view.candidates[index], mark);
+        let state = &view.candidates[index];
+        let ailing = state.cooling_ms.is_some() || state.stand_in || state.probing;
+        let tries = runner.spec.queue.policy.all_cooling != AllCooling::Wait;
+        let room = match state.seat {
+            _ if !tries || !ailing || runner.attempts > 0 => None,
+            SeatView::Resting { ms } => Some((Some(ms), WaitFor::Rest)),
+            SeatView::Full { soonest_ms } => Some((soonest_ms, WaitFor::Seat)),
+            SeatView::Open | SeatView::Held | SeatView::Free | SeatView::Asked => None,
+        };
+        let moment = room.or_else(|| moment(state, mark));
         if let Some((Some(ms), why)) = moment
             && out_of_reach.is_none_or(|(least, _)| ms < least)
         {
@@ -321,12 +391,33 @@ pub(super) fn last_word(runner: &Runner, soonest_ms: Option<u64>) -> LastWord {
     if let Some(attempt) = runner.overflow {
         return LastWord::Overflow(attempt);
     }
+    let policy = &runner.spec.queue.policy;
+    if let Some((attempt, class)) = runner.failed {
+        let ours = matches!(class, Class::Auth | Class::NotFound | Class::QuotaExhausted);
+        if policy.breaker_threshold > 0 && !ours || policy.persist.is_on() && passes(class) {
+            return LastWord::AsItCame(attempt);
+        }
+    }
     let tried = runner.marks.iter().filter(|mark| **mark != Mark::Fresh).count();
     match (runner.refused.first(), soonest_ms) {
         (_, Some(ms)) => LastWord::ComeBack(ms),
         (Some(first), None) if runner.refused.len() == tried => LastWord::AsItCame(*first),
         (_, None) => LastWord::DoNotRetry,
     }
+}
+
+/// P3, P4: what passes by itself.
+pub(super) const fn passes(class: Class) -> bool {
+    !matches!(
+        class,
+        Class::Auth
+            | Class::QuotaExhausted
+            | Class::NotFound
+            | Class::InvalidRequest
+            | Class::ContentFilter
+            | Class::ContextOverflow
+            | Class::LocalNetwork
+    )
 }
 
 /// R8: who else could run at this moment.

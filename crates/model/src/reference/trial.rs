@@ -143,6 +143,7 @@ impl Reference {
                 false
             }
             Input::ClientGone => self.gone(now, &mut runner),
+            Input::Stop => self.stop(now, &mut runner),
             Input::Woken => matches!(runner.phase, Phase::Waiting { .. } | Phase::Asked { .. }),
             Input::Tick => self.tick(now, &mut runner),
         };
@@ -156,6 +157,21 @@ impl Reference {
         }
         runner.phase = Phase::Over;
         false
+    }
+
+    /// P5.
+    fn stop(&mut self, now: Now, runner: &mut Runner) -> bool {
+        let mut word = LastWord::Stopped;
+        if let Some(run) = take(runner) {
+            self.effect(Effect::Cancel(run.id));
+            if run.committed {
+                word = LastWord::Broken(run.id, Class::Aborted);
+            } else {
+                self.effect(Effect::Discard(run.id));
+            }
+            self.ends(now, runner, &run, Verdict::Spared, None, false);
+        }
+        self.refuse(runner, word)
     }
 
     fn tick(&mut self, now: Now, runner: &mut Runner) -> bool {
@@ -199,6 +215,7 @@ impl Reference {
             // R11: a deadline blames nobody.
             Clock::Share => {
                 self.effect(Effect::Discard(run.id));
+                runner.failed = Some((run.id, Class::Timeout));
                 self.ends(now, runner, &run, Verdict::Spared, Some(Class::Timeout), false);
                 let again = again(&run, Class::Timeout, Verdict::Spared, Then::FailOver);
                 self.done_with(runner, &again)
@@ -362,6 +379,7 @@ impl Reference {
             return self.refuse(runner, LastWord::Broken(run.id, class));
         }
         self.effect(Effect::Discard(run.id));
+        runner.failed = Some((run.id, class));
         let free = Again {
             free: true,
             mend: runner.mended,
@@ -408,6 +426,16 @@ impl Reference {
 
     fn network(&mut self, now: Now, runner: &mut Runner, run: &Try, free: Again) -> bool {
         let policy = &runner.spec.queue.policy;
+        if policy.persist.is_on() {
+            // P4: without limit.
+            let pause = [1_000, 2_000, 4_000].get(runner.network_waits as usize).copied();
+            runner.network_waits += 1;
+            runner.round_from = runner.attempts;
+            self.ends(now, runner, run, Verdict::Spared, None, true);
+            let again = Again { class: Class::LocalNetwork, ..free };
+            runner.phase = Phase::Pausing(now.mono_ms + pause.unwrap_or(5_000), Some(again));
+            return false;
+        }
         let left = policy.wait_max_ms.saturating_sub(runner.waited_ms);
         if left == 0 || runner.attempts >= policy.attempts_max {
             self.ends(now, runner, run, Verdict::Spared, None, false);
@@ -443,9 +471,11 @@ impl Reference {
         self.road(route).end(now, run.seat);
         let own = |r: &super::Run| r.call == id && r.attempt == run.id;
         self.talk(runner.spec.session).runs.retain(|other| !own(other));
-        if let (Verdict::Cooled { .. } | Verdict::Quarantined { .. }, Some(class)) =
-            (verdict, class)
-        {
+        let judged = matches!(
+            verdict,
+            Verdict::Cooled { .. } | Verdict::Struck { .. } | Verdict::Quarantined { .. }
+        );
+        if let Some(class) = class.filter(|_| judged) {
             self.judge(now, runner, &again(run, class, verdict, Then::FailOver));
         }
         let proved = matches!(verdict, Verdict::Whole | Verdict::Truncated);
@@ -469,8 +499,11 @@ impl Reference {
         talk.verified.insert((queue, route));
         let road = self.road(route);
         // R21: begun after the cooldown did.
-        if road.cooling.is_some_and(|(since, _)| run.admitted.mono_ms >= since.mono_ms) {
-            road.warm();
+        if road.cooling.is_none_or(|(since, _)| run.admitted.mono_ms >= since.mono_ms) {
+            (road.failures, road.opened) = (0, 0);
+            if road.cooling.is_some() {
+                road.warm();
+            }
         }
         if road.lone == Lone::Runs(runner.spec.id) {
             road.lone = Lone::NotNeeded;
@@ -480,7 +513,11 @@ impl Reference {
         }
         road.good += 1;
         // R14.
+        let sticky = runner.spec.queue.policy.sticky.is_on();
         let talk = self.talk(me);
+        if sticky {
+            talk.current.insert(queue, route);
+        }
         match (verdict, finish) {
             (Verdict::Truncated, _) => *talk.truncations.entry(queue).or_default() += 1,
             (_, Some(Finish::ToolCalls)) => {}

@@ -6,6 +6,7 @@ use ekiden_engine::{
 
 use super::choice::{Mark, writes_to};
 use super::ledger::Lone;
+use super::pick::passes;
 use super::trial::counted;
 use super::{Again, Phase, Reference, Runner};
 
@@ -32,6 +33,12 @@ impl Reference {
                     self.quarantine(now, runner, again.mode, route, class, None);
                 }
             }
+            Verdict::Struck { named_ms } => {
+                self.strike(now, runner, again, named_ms);
+                let judged = &mut self.road(route).judged;
+                judged.retain(|(who, _)| *who != me);
+                judged.push((me, now.mono_ms));
+            }
             Verdict::Quarantined { until_ms } => {
                 self.quarantine(now, runner, again.mode, route, again.class, until_ms);
                 let judged = &mut self.road(route).judged;
@@ -49,6 +56,39 @@ impl Reference {
         road.bad += main;
         road.give_back(now, holder);
         self.end_trial(runner, route);
+    }
+
+    /// H1, H2, C4: the breaker.
+    fn strike(&mut self, now: Now, runner: &Runner, again: &Again, named_ms: Option<u64>) {
+        let policy = &runner.spec.queue.policy;
+        let road = self.road(runner.spec.queue.candidates[again.candidate].route);
+        road.failures += 1;
+        let breaks = policy.breaker_threshold > 0;
+        let last_resort = again.mode == Mode::LastResort;
+        let stale = road.cooling.is_some() && !last_resort;
+        let reached = road.failures >= policy.breaker_threshold || again.mode == Mode::Probe;
+        let mut span = policy.breaker_ms;
+        for _ in 0..road.opened.saturating_sub(u32::from(last_resort)).min(20) {
+            span = span.saturating_mul(2);
+        }
+        let span = span.min(policy.breaker_max_ms);
+        let ms = if policy.breaker_at_once.contains(again.class) {
+            Some(policy.breaker_max_ms.max(named_ms.unwrap_or(0)))
+        } else if breaks && reached && !stale {
+            Some(span.max(named_ms.unwrap_or(0)))
+        } else {
+            named_ms
+        };
+        let Some(ms) = ms else { return };
+        if !last_resort || road.opened == 0 {
+            road.opened += 1;
+        }
+        let until = now.after(ms);
+        road.cooling = match road.cooling {
+            Some((_, later)) if later.mono_ms >= until.mono_ms => Some((now, later)),
+            Some(_) | None => Some((now, until)),
+        };
+        road.lone = Lone::NotNeeded;
     }
 
     fn quarantine(
@@ -110,9 +150,16 @@ impl Reference {
     /// The call is done with a candidate; true when it asks for another.
     pub(crate) fn done_with(&mut self, runner: &mut Runner, again: &Again) -> bool {
         runner.marks[again.candidate] = match again.verdict {
-            Verdict::Cooled { .. } => Mark::Cooled,
-            Verdict::Spared | Verdict::Whole | Verdict::Truncated | Verdict::Quarantined { .. } => {
-                Mark::Done
+            Verdict::Cooled { .. } | Verdict::Struck { named_ms: Some(_) } => Mark::Cooled,
+            Verdict::Spared
+            | Verdict::Whole
+            | Verdict::Truncated
+            | Verdict::Struck { named_ms: None }
+            | Verdict::Quarantined { .. } => {
+                let passes = runner.failed.is_some_and(|(_, class)| passes(class));
+                let persist = runner.spec.queue.policy.persist.is_on();
+                let later = persist && passes && again.then == Then::FailOver;
+                if later { Mark::Later } else { Mark::Done }
             }
         };
         match again.then {
@@ -123,10 +170,18 @@ impl Reference {
                 let window = runner.spec.queue.candidates[again.candidate].window;
                 runner.floor = Some(window.unwrap_or(u32::MAX));
             }
-            Then::Tell => return self.refuse(runner, LastWord::AsItCame(again.failed)),
+            Then::Tell => {
+                // R45: a refusal of our own key is nobody's business.
+                let ours = [Class::Auth, Class::QuotaExhausted, Class::NotFound];
+                let mine = runner.failed.is_some_and(|(_, class)| ours.contains(&class));
+                let told = LastWord::AsItCame(again.failed);
+                return self.refuse(runner, if mine { LastWord::DoNotRetry } else { told });
+            }
             Then::TellOverflow => return self.refuse(runner, LastWord::Overflow(again.failed)),
         }
         runner.delay_due = true;
+        let struck = matches!(again.verdict, Verdict::Struck { .. });
+        runner.struck = struck.then_some(again.candidate);
         runner.phase = Phase::Choosing;
         true
     }

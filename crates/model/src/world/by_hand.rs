@@ -1,5 +1,11 @@
 //! What people do to a running engine: let go, end, configure, restart.
 
+use ekiden_engine::history::{
+    continuation_line, continue_due_line, continue_line, pause_line, resume_line, sub_agent_line,
+    turn_ended_line, turn_started_line,
+};
+use ekiden_engine::{TurnEnd, TurnStart, Whose};
+
 use super::*;
 
 impl World {
@@ -23,6 +29,81 @@ impl World {
         self.line(&end_line(self.now, session));
         self.engine.end_session(self.now, session);
         self.reference.end_session(self.now, session);
+        self.attend()
+    }
+
+    /// The routes of a queue that a number names, a bit each.
+    pub(super) fn broke(&self, queue: usize, tried: u64) -> Vec<RouteId> {
+        let routes = self.scene.queues[queue].candidates.iter().map(|c| c.route).enumerate();
+        routes.filter(|(index, _)| tried >> index & 1 == 1).map(|(_, route)| route).collect()
+    }
+
+    pub(super) fn pause(&mut self, pick: u64) -> Result {
+        let whose = match pick % 12 {
+            session @ 0..6 => Whose::Session(SessionId(session)),
+            _ => Whose::All,
+        };
+        if pick >> 8 & 1 == 0 {
+            self.line(&pause_line(whose));
+            self.engine.pause(whose);
+            self.reference.pause(whose);
+        } else {
+            self.line(&resume_line(whose));
+            self.engine.resume(whose);
+            self.reference.resume(whose);
+        }
+        self.attend()
+    }
+
+    pub(super) fn turns(&mut self, pick: u64, kind: u64) -> Result {
+        let (now, session) = (self.now, SessionId(pick % 6));
+        let said = match kind % 16 {
+            0 => {
+                self.line(&sub_agent_line(now, session));
+                self.engine.mark_sub_agent(now, session);
+                self.reference.mark_sub_agent(session);
+                None
+            }
+            1 | 2 => {
+                let start = if kind & 16 == 0 { TurnStart::User } else { TurnStart::Continued };
+                self.line(&turn_started_line(now, session, start));
+                self.engine.turn_started(now, session, start);
+                self.reference.turn_started(session, start);
+                None
+            }
+            3 => {
+                let settings = scene::continuation(&mut Rng::new(pick));
+                self.line(&continuation_line(&settings));
+                self.engine.set_continuation(settings);
+                self.reference.set_continuation(settings);
+                None
+            }
+            4..9 => {
+                self.line(&continue_due_line(now, session));
+                let said = self.engine.continue_due(now, session);
+                Some((said, self.reference.continue_due(now, session)))
+            }
+            _ => {
+                let end = match kind >> 8 & 7 {
+                    0 => TurnEnd::Completed,
+                    1 => TurnEnd::Stopped,
+                    2 => TurnEnd::MissingAdapter,
+                    3..5 => TurnEnd::Truncated,
+                    _ => TurnEnd::Failed(Class::ALL[(kind >> 16) as usize % Class::ALL.len()]),
+                };
+                self.line(&turn_ended_line(now, session, end));
+                let said = self.engine.turn_ended(now, session, end);
+                Some((said, self.reference.turn_ended(now, session, end)))
+            }
+        };
+        if let Some((said, rules)) = said {
+            if said != rules {
+                return Err(Breach(format!(
+                    "{session:?}: the rules: {rules:?}, the engine: {said:?}"
+                )));
+            }
+            self.say(&continue_line(session, said));
+        }
         self.attend()
     }
 

@@ -72,6 +72,7 @@ impl World {
                 route.taken,
                 route.holders.clone(),
                 (route.tally.successes, route.tally.failures),
+                (route.failures, route.opened),
             );
             let rules = self.reference.route(self.now, id);
             differs(&format!("{id:?}"), format!("{engine:?}"), format!("{rules:?}"))?;

@@ -44,6 +44,7 @@ pub(crate) fn history(calls: u64) -> String {
             input_tokens: 1_000,
             deadline_ms: (call % 7 == 0).then_some(600_000),
             seed: call,
+            tried: Vec::new(),
         };
         writer.call(&spec);
     }

@@ -1,0 +1,76 @@
+//! The breaker of a route: what failures in a row lead to where nobody is quarantined (policies
+//! `health` and `chain`). It neither counts a class that its policy does not, nor chooses who runs
+//! instead.
+
+use crate::call::Call;
+use crate::choose::Mode;
+use crate::class::Class;
+use crate::engine::Engine;
+use crate::fact::{Fact, Notice, OpenedBy};
+use crate::ids::{AttemptId, RouteId};
+use crate::policy::Policy;
+use crate::shared::Route;
+use crate::time::Now;
+
+/// One failure that counts.
+pub(crate) struct Strike {
+    pub(crate) attempt: AttemptId,
+    pub(crate) route: RouteId,
+    pub(crate) class: Class,
+    pub(crate) mode: Mode,
+    pub(crate) named_ms: Option<u64>,
+}
+
+impl Engine {
+    /// Counts a failure; the breaker may open.
+    pub(crate) fn strike(&mut self, now: Now, call: &Call, strike: &Strike) {
+        let policy = &call.spec.queue.policy;
+        let route = self.routes.entry(strike.route).or_default();
+        route.breaker.failures = route.breaker.failures.saturating_add(1);
+        let Some((by, ms)) = open(policy, route, strike) else { return };
+        if strike.mode != Mode::LastResort || route.breaker.opened == 0 {
+            route.breaker.opened = route.breaker.opened.saturating_add(1);
+        }
+        route.cool(now, ms);
+        let fact = Fact::Opened {
+            route: strike.route,
+            ms,
+            failures: route.breaker.failures,
+            by,
+            class: strike.class,
+            call: call.spec.id,
+            attempt: strike.attempt,
+        };
+        self.notices.push_back(Notice::Fact(fact));
+    }
+}
+
+/// What opens it, and for how long.
+fn open(policy: &Policy, route: &Route, strike: &Strike) -> Option<(OpenedBy, u64)> {
+    let named = strike.named_ms;
+    if policy.breaker_at_once.contains(strike.class) {
+        return Some((OpenedBy::AtOnce, policy.breaker_max_ms.max(named.unwrap_or(0))));
+    }
+    // Whoever began before it opened proves nothing new.
+    let late = route.is_cooling() && strike.mode != Mode::LastResort;
+    let probe = strike.mode == Mode::Probe;
+    let spent = policy.breaker_threshold > 0 && route.breaker.failures >= policy.breaker_threshold;
+    let by = match (probe, spent) {
+        (true, _) if policy.breaker_threshold > 0 => Some(OpenedBy::Probe),
+        (_, true) => Some(OpenedBy::Threshold),
+        (_, false) => None,
+    };
+    match (by.filter(|_| !late), named) {
+        (Some(by), named) => Some((by, span(policy, route, strike.mode).max(named.unwrap_or(0)))),
+        (None, Some(ms)) => Some((OpenedBy::Named, ms)),
+        (None, None) => None,
+    }
+}
+
+/// `breaker_ms`, doubling with each opening in a row; a call that ran because all were cooling
+/// proves that it still is, not that it is worse.
+fn span(policy: &Policy, route: &Route, mode: Mode) -> u64 {
+    let before = route.breaker.opened;
+    let doubled = if mode == Mode::LastResort { before.saturating_sub(1) } else { before };
+    policy.breaker_ms.saturating_mul(1 << doubled.min(20)).min(policy.breaker_max_ms)
+}
