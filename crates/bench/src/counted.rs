@@ -164,6 +164,7 @@ fn call(queue: &Arc<Queue>, id: u64, session: u64) -> Call {
         input_tokens: 110,
         deadline_ms: None,
         seed: id,
+        tried: Vec::new(),
     })
 }
 

@@ -310,11 +310,11 @@ struct TakeItWhole;
 
 impl Say for TakeItWhole {
     fn english(&self) -> String {
-        "take it whole from /api/v1/calls/CALL/trace; its first line is `ekiden-trace 1`".to_owned()
+        "take it whole from /api/v1/calls/CALL/trace; its first line is `ekiden-trace 2`".to_owned()
     }
 
     fn chinese(&self) -> String {
-        "请从 /api/v1/calls/CALL/trace 完整取得；第一行是 `ekiden-trace 1`".to_owned()
+        "请从 /api/v1/calls/CALL/trace 完整取得；第一行是 `ekiden-trace 2`".to_owned()
     }
 }
 

@@ -175,6 +175,7 @@ pub(crate) fn why(code: &str) -> Option<Why> {
         "stand_in" => Why::Candidate(WaitFor::StandIn),
         "seat" => Why::Candidate(WaitFor::Seat),
         "probe" => Why::Candidate(WaitFor::Probe),
+        "round" => Why::Candidate(WaitFor::Round),
         _ => return None,
     })
 }

@@ -197,7 +197,9 @@ fn fed(input: Input) -> Option<What> {
     let (id, input) = match input {
         Input::Attempt(id, input) => (id.0, input),
         Input::ClientGone => return Some(What::ClientGone),
-        Input::ClientBlocked | Input::ClientReady | Input::Woken | Input::Tick => return None,
+        Input::ClientBlocked | Input::ClientReady | Input::Woken | Input::Tick | Input::Stop => {
+            return None;
+        }
     };
     match input {
         AttemptInput::Failed { failure, repair } => Some(What::Failed {
@@ -233,6 +235,7 @@ const fn wait_name(why: WaitFor) -> &'static str {
         WaitFor::StandIn => "stand_in",
         WaitFor::Seat => "seat",
         WaitFor::Probe => "probe",
+        WaitFor::Round => "round",
     }
 }
 
@@ -268,6 +271,7 @@ const fn word_name(word: LastWord) -> &'static str {
         LastWord::EmptyQueue => "empty_queue",
         LastWord::LocalNetwork => "local_network",
         LastWord::Deadline => "deadline",
+        LastWord::Stopped => "stopped",
         LastWord::Broken(..) => "broken",
     }
 }

@@ -394,6 +394,7 @@ fn engine_policy(settings: &PolicySettings, enabled: bool) -> Policy {
         lease_idle_ms: settings.lease_idle_ms,
         judged_memory_ms: settings.judged_memory_ms,
         client_stall_ms: settings.client_stall_ms,
+        ..Policy::RELAY
     }
 }
 

@@ -36,7 +36,7 @@ words! {
     }
     WaitFor {
         Cooldown = "cooldown", Rest = "rest", Parole = "parole", StandIn = "stand_in",
-        Seat = "seat", Probe = "probe",
+        Seat = "seat", Probe = "probe", Round = "round",
     }
     AttemptState { Sent = "sent", Unknown = "unknown", Complete = "complete" }
     Ending {

@@ -239,6 +239,7 @@ const fn is_worth_another_try(word: LastWord) -> bool {
         LastWord::AsItCame(_)
         | LastWord::Overflow(_)
         | LastWord::DoNotRetry
-        | LastWord::EmptyQueue => false,
+        | LastWord::EmptyQueue
+        | LastWord::Stopped => false,
     }
 }

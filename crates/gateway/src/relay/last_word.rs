@@ -77,6 +77,10 @@ pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trac
             let says = "The call's own time was up before a candidate had answered.";
             broken_off(dialect, Fault::Timeout, &format!("{says} {}", list()), Told::Deadline)
         }
+        LastWord::Stopped => {
+            let message = format!("Somebody stopped this call. {}", list());
+            given_up(dialect, &message, Told::DoNotRetry)
+        }
         LastWord::Broken(attempt, class) => {
             let route = notes.get(attempt).map(|note| notes.route(note.candidate));
             // pi asks again where it reads "ended without" (0.73.1), and gives up else.

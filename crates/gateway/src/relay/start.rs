@@ -31,6 +31,7 @@ pub(crate) fn spec(core: &Core, inbound: &Inbound, id: CallId, seed: u64) -> Cal
         input_tokens: u32::try_from(facts.input_tokens).unwrap_or(u32::MAX),
         deadline_ms: deadlines.into_iter().flatten().min(),
         seed,
+        tried: Vec::new(),
     }
 }
 

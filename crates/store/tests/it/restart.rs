@@ -111,6 +111,7 @@ impl Pair {
             input_tokens: 0,
             deadline_ms: None,
             seed: self.seed,
+            tried: Vec::new(),
         };
         // The world does to both the same.
         let world = self.chance.next();
@@ -407,7 +408,13 @@ fn record(fact: &Fact) -> Option<(&'static str, Record)> {
         | Fact::Seated { .. }
         | Fact::Unseated { .. }
         | Fact::Attempted { .. }
-        | Fact::Called { .. } => return None,
+        | Fact::Called { .. }
+        | Fact::Opened { .. }
+        | Fact::ServedInstead { .. }
+        | Fact::Continued { .. }
+        | Fact::NotContinued { .. }
+        | Fact::Paused { .. }
+        | Fact::Resumed { .. } => return None,
     })
 }
 

@@ -89,6 +89,7 @@ impl Front {
             input_tokens: wish.input_tokens,
             deadline_ms: None,
             seed: 0,
+            tried: Vec::new(),
         };
         let mut call = Call::new(spec);
         let began = self.core.clock().now();

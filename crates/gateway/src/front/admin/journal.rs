@@ -272,6 +272,7 @@ const fn waited(why: Waited) -> &'static str {
         Waited::Candidate(WaitFor::StandIn) => "stand_in",
         Waited::Candidate(WaitFor::Seat) => "seat",
         Waited::Candidate(WaitFor::Probe) => "probe",
+        Waited::Candidate(WaitFor::Round) => "round",
     }
 }
 
