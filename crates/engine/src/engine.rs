@@ -1,7 +1,7 @@
 //! The shared half of the decisions: what every call may know of every other. One value behind one
 //! lock; nothing here waits, and nothing is written out under it.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use crate::call::{Call, Decision, Purpose, Seating, Start};
@@ -15,6 +15,7 @@ use crate::seats::{Holder, Row, Ticket};
 use crate::shared::{
     BUDGET_CALL, BUDGET_FULL, BUDGET_RETRY, Probe, Quarantined, Route, Running, Session,
 };
+use crate::sorted::Sorted;
 use crate::time::{Day, Now};
 use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, View};
 
@@ -26,7 +27,7 @@ pub struct Engine {
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) notices: VecDeque<Notice>,
-    pub(crate) pauses: BTreeSet<Whose>,
+    pub(crate) pauses: Sorted<Whose, ()>,
     pub(crate) continuation: Continuation,
     leases: u64,
     arrivals: u64,
@@ -58,7 +59,7 @@ impl Engine {
             sessions: BTreeMap::new(),
             waiters: Vec::new(),
             notices: VecDeque::new(),
-            pauses: BTreeSet::new(),
+            pauses: Sorted::new(),
             continuation: Continuation::OFF,
             leases: 0,
             arrivals: 0,
@@ -202,7 +203,7 @@ impl Engine {
         let lone = route.probe == Probe::Needed;
         CandidateView {
             quarantine,
-            verified: session.verified.contains(&key),
+            verified: session.verified.contains_key(&key),
             cooling_ms: route.cooling.map(|cooling| now.until(cooling.until)),
             stand_in: route.cooled_until.is_some_and(|over| session.stands_in(route_id, over)),
             probing: match route.probe {

@@ -86,6 +86,7 @@ use crate::ids::{CallId, LeaseId, QueueId, RouteId, SessionId};
 use crate::pausing::Whose;
 use crate::policy::{Policy, Queue};
 use crate::settle::Release;
+use crate::sorted::Sorted;
 use crate::status::RouteStatus;
 use crate::time::{Day, Now};
 
@@ -93,7 +94,7 @@ use crate::time::{Day, Now};
 #[derive(Debug)]
 pub struct History {
     engine: Engine,
-    queues: BTreeMap<QueueId, Arc<Queue>>,
+    queues: Sorted<QueueId, Arc<Queue>>,
     calls: BTreeMap<CallId, Call>,
 }
 
@@ -102,7 +103,7 @@ impl History {
     #[must_use]
     pub const fn new() -> Self {
         let day = Day { number: 0, ends_ms: u64::MAX };
-        Self { engine: Engine::new(day), queues: BTreeMap::new(), calls: BTreeMap::new() }
+        Self { engine: Engine::new(day), queues: Sorted::new(), calls: BTreeMap::new() }
     }
 
     /// Carries out one operation and appends what it led to.

@@ -46,6 +46,7 @@ mod seats;
 mod seed;
 mod settle;
 mod shared;
+mod sorted;
 mod status;
 #[cfg(test)]
 mod tables;

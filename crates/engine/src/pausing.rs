@@ -21,7 +21,7 @@ impl Engine {
     /// persist until [`Engine::resume`]. A pause of all and one of a session are two: each is
     /// resumed by its own name. Nothing happens where it is paused already.
     pub fn pause(&mut self, whose: Whose) {
-        if self.pauses.insert(whose) {
+        if self.pauses.insert(whose, ()).is_none() {
             self.notices.push_back(Notice::Fact(Fact::Paused { whose }));
             let concerned =
                 |session| matches!(whose, Whose::All) || whose == Whose::Session(session);
@@ -33,7 +33,7 @@ impl Engine {
 
     /// Lifts a pause; the other kind stays.
     pub fn resume(&mut self, whose: Whose) {
-        if self.pauses.remove(&whose) {
+        if self.pauses.remove(&whose).is_some() {
             self.notices.push_back(Notice::Fact(Fact::Resumed { whose }));
         }
     }
@@ -41,11 +41,11 @@ impl Engine {
     /// Whether a session's calls do not persist at this moment.
     #[must_use]
     pub fn is_paused(&self, session: SessionId) -> bool {
-        self.pauses.contains(&Whose::All) || self.pauses.contains(&Whose::Session(session))
+        self.pauses.contains_key(&Whose::All) || self.pauses.contains_key(&Whose::Session(session))
     }
 
     /// What is paused, all before single sessions.
     pub fn pauses(&self) -> impl Iterator<Item = Whose> + '_ {
-        self.pauses.iter().copied()
+        self.pauses.keys().copied()
     }
 }

@@ -1,11 +1,11 @@
 //! Who holds a seat on one route (R24 to R28). It grants nothing by itself: a seat is asked for,
 //! and somebody answers.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::choose::Mode;
 use crate::ids::{AttemptId, CallId, LeaseId, QueueId, RouteId, SessionId};
+use crate::sorted::Sorted;
 use crate::time::Now;
 use crate::view::SeatView;
 
@@ -47,7 +47,7 @@ struct Seat {
 
 #[derive(Debug, Default)]
 pub(crate) struct Seats {
-    seats: BTreeMap<Holder, Seat>,
+    seats: Sorted<Holder, Seat>,
     /// Attempts of rows without a cap; they fill the route all the same.
     unseated: u32,
     rest: Option<(Now, Holder)>,
@@ -143,7 +143,7 @@ impl Seats {
 
     /// The answer to a wish. A lease that nobody wants any more is returned without a rest.
     pub(crate) fn answer(&mut self, lease: LeaseId, granted: bool) -> Option<Holder> {
-        let (&holder, seat) = self.seats.iter_mut().find(|(_, seat)| seat.lease == lease)?;
+        let (&holder, seat) = self.seats.values_mut().find(|(_, seat)| seat.lease == lease)?;
         seat.granted = granted;
         let keep = granted && seat.wanted;
         if !keep {

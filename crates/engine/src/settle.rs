@@ -101,7 +101,7 @@ impl Engine {
         self.lift(place, LiftedBy::Success);
         let day = self.day.number;
         let session = self.write_session(now, place.session);
-        if session.verified.insert((place.queue, route_id)) {
+        if session.verified.insert((place.queue, route_id), ()).is_none() {
             self.notices.push_back(Notice::Fact(Fact::Verified { place, day }));
         }
         if call.spec.purpose == Purpose::Main {
@@ -141,7 +141,7 @@ impl Engine {
         let rotate_after = call.spec.queue.policy.rotate_after;
         let session = self.write_session(now, id);
         if let Some(tokens) = ended.output_tokens.filter(|tokens| *tokens > 0) {
-            let speed = session.speeds.entry(route_id).or_default();
+            let speed = session.speeds.or_default(route_id);
             speed.tokens += u64::from(tokens);
             speed.speaking_ms += ended.speaking_ms;
         }
@@ -153,7 +153,7 @@ impl Engine {
         }
         match (ended.verdict, ended.finish) {
             (Verdict::Truncated, _) => {
-                let count = session.truncations.entry(queue).or_default();
+                let count = session.truncations.or_default(queue);
                 *count = count.saturating_add(1);
                 let truncations = *count;
                 if rotate_after > 0 && truncations.is_multiple_of(rotate_after) {
@@ -203,7 +203,12 @@ impl Engine {
                 self.routes.entry(route_id).or_default().judged(place.session, now);
             }
         }
-        if self.write_session(now, place.session).verified.remove(&(place.queue, route_id)) {
+        if self
+            .write_session(now, place.session)
+            .verified
+            .remove(&(place.queue, route_id))
+            .is_some()
+        {
             self.notices.push_back(Notice::Fact(Fact::Unverified { place }));
         }
         // R47: a chore gives nothing back in its session's name.
@@ -434,14 +439,14 @@ impl Engine {
             }
             Fact::Verified { place, day } if day == self.day.number => {
                 let session = self.write_session(now, place.session);
-                session.verified.insert((place.queue, place.route));
+                session.verified.insert((place.queue, place.route), ());
             }
             Fact::Unverified { place } => {
                 let session = self.write_session(now, place.session);
                 session.verified.remove(&(place.queue, place.route));
             }
             Fact::Paused { whose } => {
-                self.pauses.insert(whose);
+                self.pauses.insert(whose, ());
             }
             Fact::Resumed { whose } => {
                 self.pauses.remove(&whose);
@@ -486,7 +491,7 @@ impl Engine {
         kept: Speed,
     ) {
         if day == self.day.number {
-            let speed = self.write_session(now, session).speeds.entry(route).or_default();
+            let speed = self.write_session(now, session).speeds.or_default(route);
             if kept.tokens > speed.tokens {
                 *speed = kept;
             }

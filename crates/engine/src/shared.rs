@@ -1,12 +1,12 @@
 //! What is shared: the state of a route for everybody, and of a session for itself (R0).
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::continuation::Turns;
 use crate::fact::Quarantine;
 use crate::ids::{AttemptId, CallId, QueueId, RouteId, SessionId};
 use crate::seats::Seats;
+use crate::sorted::Sorted;
 use crate::time::Now;
 
 /// The retry budget's bucket, in thousandths of a retry (R8).
@@ -75,15 +75,15 @@ pub struct Speed {
 
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    pub(crate) quarantined: BTreeMap<(QueueId, RouteId), Quarantined>,
-    pub(crate) verified: BTreeSet<(QueueId, RouteId)>,
-    pub(crate) truncations: BTreeMap<QueueId, u32>,
+    pub(crate) quarantined: Sorted<(QueueId, RouteId), Quarantined>,
+    pub(crate) verified: Sorted<(QueueId, RouteId), ()>,
+    pub(crate) truncations: Sorted<QueueId, u32>,
     pub(crate) running: Vec<Running>,
-    pub(crate) speeds: BTreeMap<RouteId, Speed>,
+    pub(crate) speeds: Sorted<RouteId, Speed>,
     pub(crate) last_output: Option<RouteId>,
     pub(crate) turns: Turns,
     /// Who answered last, for queues where that one stays the first (H3).
-    pub(crate) current: BTreeMap<QueueId, RouteId>,
+    pub(crate) current: Sorted<QueueId, RouteId>,
     pub(crate) seen: Now,
 }
 

@@ -124,7 +124,7 @@ impl Engine {
         Some(SessionStatus {
             session: id,
             quarantined: session.quarantined.iter().map(out).collect(),
-            verified: session.verified.iter().copied().collect(),
+            verified: session.verified.keys().copied().collect(),
             speeds: session.speeds.iter().map(|(route, speed)| (*route, *speed)).collect(),
             truncations: session.truncations.iter().map(|(queue, n)| (*queue, *n)).collect(),
             running: session.running.len() as u32,

@@ -11,7 +11,6 @@
 #![expect(unsafe_code, reason = "texts cross the border of WebAssembly as raw pointers")]
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use ekiden_engine::history::History;
 
@@ -23,12 +22,19 @@ pub const VERSION: u32 = 1;
 /// Histories by their handles, which are never used twice.
 struct Open {
     next: u32,
-    histories: BTreeMap<u32, History>,
+    /// A handful; a tree would be larger than all of them.
+    histories: Vec<(u32, History)>,
+}
+
+impl Open {
+    fn history(&mut self, handle: u32) -> Option<&mut History> {
+        self.histories.iter_mut().find(|(own, _)| *own == handle).map(|(_, history)| history)
+    }
 }
 
 thread_local! {
     static OPEN: RefCell<Open> =
-        const { RefCell::new(Open { next: 1, histories: BTreeMap::new() }) };
+        const { RefCell::new(Open { next: 1, histories: Vec::new() }) };
     static TRAP_PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -84,7 +90,7 @@ pub extern "C" fn history_new() -> u32 {
     OPEN.with_borrow_mut(|open| {
         let handle = open.next;
         open.next += 1;
-        open.histories.insert(handle, History::new());
+        open.histories.push((handle, History::new()));
         handle
     })
 }
@@ -97,7 +103,7 @@ pub extern "C" fn history_new() -> u32 {
 pub unsafe extern "C" fn history_line(handle: u32, ptr: *const u8, len: usize) -> u64 {
     // SAFETY: passed on.
     let text = unsafe { text(ptr, len) };
-    hand_over(OPEN.with_borrow_mut(|open| match open.histories.get_mut(&handle) {
+    hand_over(OPEN.with_borrow_mut(|open| match open.history(handle) {
         Some(history) => answer::lines(history, &text),
         None => {
             let mut out = String::new();
@@ -110,7 +116,7 @@ pub unsafe extern "C" fn history_line(handle: u32, ptr: *const u8, len: usize) -
 /// Forgets an engine. A handle that is none is passed over.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn history_free(handle: u32) {
-    OPEN.with_borrow_mut(|open| open.histories.remove(&handle));
+    OPEN.with_borrow_mut(|open| open.histories.retain(|(own, _)| *own != handle));
 }
 
 /// Replays a recorded call: see [`answer::replay`].
