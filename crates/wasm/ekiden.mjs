@@ -5,9 +5,12 @@
  * `answer::classify`. A number over 2^53 stays a text.
  */
 
-const VERSION = 1;
+const VERSION = 2;
 /** Room kept for texts that go in, in bytes; a larger text gets room of its own. */
 const ROOM = 16 * 1024;
+
+/** What a piece of an answer is to the client. */
+const KINDS = { wire: 0, reasoning: 1, output: 2 };
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -48,6 +51,27 @@ class Ekiden {
     return {
       /** Runs lines of a history and answers what they led to. */
       lines: (text) => this.#ask(text, (ptr, len) => this.#exports.history_line(handle, ptr, len)),
+      /**
+       * A piece of an answer, without any text: the cheap form of
+       * `feed CALL MONO WALL attempt ATTEMPT chunk BYTES KIND`.
+       *
+       * @param {number} call
+       * @param {number} attempt
+       * @param {number} bytes
+       * @param {'wire' | 'reasoning' | 'output'} kind
+       * @param {number} monoMs
+       * @param {number} wallMs
+       * @returns {boolean} whether the call has something to say: run `drive CALL MONO WALL` then.
+       *   Else nothing is to be done; a timer that rings early is answered with the new moment.
+       */
+      beat: (call, attempt, bytes, kind, monoMs, wallMs) => {
+        if (this.#lost) throw this.#lost;
+        try {
+          return this.#exports.beat(handle, call, attempt, bytes, KINDS[kind], monoMs, wallMs) === 1;
+        } catch (error) {
+          return this.#guard(() => { throw error; });
+        }
+      },
       /** Forgets the engine; afterwards every line is answered with an error. */
       free: () => this.#guard(() => this.#exports.history_free(handle)),
     };

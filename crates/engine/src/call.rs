@@ -454,6 +454,12 @@ impl Call {
         Output::Wake(at, why)
     }
 
+    /// Whether [`Call::poll_output`] would say anything but [`Output::Wake`].
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// Everything that was decided, and from what, complete enough to replay.
     #[must_use]
     pub fn trace(&self) -> Trace {

@@ -76,13 +76,14 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use crate::call::{Call, CallSpec, Input, Output};
+use crate::attempt::Beat;
+use crate::call::{AttemptInput, Call, CallSpec, Input, Output};
 use crate::class::Failure;
 use crate::codec::{BadWord, Read, Words, bad, next};
 use crate::continuation::{Continuation, Continue, TurnEnd, TurnStart};
 use crate::engine::{Engine, Grant};
 use crate::fact::{Fact, Notice};
-use crate::ids::{CallId, LeaseId, QueueId, RouteId, SessionId};
+use crate::ids::{AttemptId, CallId, LeaseId, QueueId, RouteId, SessionId};
 use crate::pausing::Whose;
 use crate::policy::{Policy, Queue};
 use crate::settle::Release;
@@ -166,6 +167,22 @@ impl History {
         }
         self.notices(out);
         Ok(())
+    }
+
+    /// A piece of an answer, as `feed CALL MONO WALL attempt ATTEMPT chunk BYTES BEAT` says it, but
+    /// without words: streams have very many of them. Whether the call has anything to say now; then
+    /// `drive` it. Else nothing is to be done, and a timer that rings early is told the new moment.
+    pub fn beat(
+        &mut self,
+        now: Now,
+        id: CallId,
+        attempt: AttemptId,
+        bytes: u32,
+        beat: Beat,
+    ) -> bool {
+        let Some(call) = self.calls.get_mut(&id) else { return false };
+        call.handle(now, Input::Attempt(attempt, AttemptInput::Chunk { bytes, beat }));
+        call.has_output()
     }
 
     /// Runs many lines; empty ones and those that begin with `#` are passed over.

@@ -13,11 +13,12 @@
 use std::cell::RefCell;
 
 use ekiden_engine::history::History;
+use ekiden_engine::{AttemptId, Beat, CallId, Now};
 
 use crate::answer;
 
 /// The number of this interface; a host refuses another.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Histories by their handles, which are never used twice.
 struct Open {
@@ -111,6 +112,33 @@ pub unsafe extern "C" fn history_line(handle: u32, ptr: *const u8, len: usize) -
             out
         }
     }))
+}
+
+/// A piece of an answer, without a text: see [`History::beat`]. Numbers come as JavaScript has
+/// them; `kind` is 0 for bytes without content, 1 for reasoning, 2 for visible output. Answers 1
+/// where the call has something to say, so that it is to be driven by a line; else 0.
+#[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
+pub extern "C" fn beat(
+    handle: u32,
+    call: f64,
+    attempt: u32,
+    bytes: u32,
+    kind: u32,
+    mono_ms: f64,
+    wall_ms: f64,
+) -> u32 {
+    let now = Now { mono_ms: mono_ms as u64, wall_ms: wall_ms as u64 };
+    let beat = match kind {
+        0 => Beat::Wire,
+        1 => Beat::Reasoning,
+        _ => Beat::Output,
+    };
+    OPEN.with_borrow_mut(|open| {
+        let history = open.history(handle);
+        let said = history
+            .map(|history| history.beat(now, CallId(call as u64), AttemptId(attempt), bytes, beat));
+        u32::from(said.unwrap_or(false))
+    })
 }
 
 /// Forgets an engine. A handle that is none is passed over.

@@ -2,8 +2,8 @@
 
 use ekiden_engine::history::{History, feed_line, queue_line};
 use ekiden_engine::{
-    AttemptId, AttemptInput, CallId, Class, Failure, Input, Now, Policy, Queue, QueueId, Repair,
-    Wait,
+    AttemptId, AttemptInput, Beat, CallId, Class, Failure, Input, Now, Policy, Queue, QueueId,
+    Repair, Wait,
 };
 use ekiden_wasm::{abi, answer};
 
@@ -94,4 +94,32 @@ fn handles_are_never_used_twice() {
     let three = abi::history_new();
     assert!(one < two && two < three);
     assert_eq!(abi::start(), abi::VERSION);
+}
+
+#[test]
+fn a_beat_is_the_same_as_its_line_and_says_when_there_is_something_to_say() {
+    let queue = "queue 1 0 on 2 250 16 30000 3000 60000 3600000 never 3 0 first-output 8388608 2 tell \
+                 on off 60000 3600000 30000 5000 300000 60000 300000 on off all in-call 0 60000 \
+                 600000 0 wait off 0 1000 30000 2000 1 7 present - - - 10000 90000 0 120000 600000 0";
+    let start = "call 1 1 1 session main stream fresh 0 - 1 0\ndrive 1 10 10\n\
+                 feed 1 11 11 attempt 1 sent\nfeed 1 12 12 attempt 1 head\n";
+    let (mut lines, mut beats) = (History::new(), History::new());
+    for history in [&mut lines, &mut beats] {
+        assert!(answer::lines(history, &format!("{queue}\n{start}")).contains("start 1"));
+    }
+    let (call, attempt) = (CallId(1), AttemptId(1));
+    let pieces = [(Beat::Wire, "wire"), (Beat::Reasoning, "reasoning"), (Beat::Output, "output")];
+    for (at, (beat, word)) in (13..).zip(pieces) {
+        let now = Now { mono_ms: at, wall_ms: at };
+        let line = format!("feed 1 {at} {at} attempt 1 chunk 9 {word}\n");
+        let said = answer::lines(&mut lines, &line);
+        let speaks = beats.beat(now, call, attempt, 9, beat);
+        assert_eq!(speaks, said.contains("effect commit"), "{word}");
+        let driven = answer::lines(&mut beats, &format!("drive 1 {at} {at}\n"));
+        assert_eq!(driven, said, "{word}");
+    }
+    let trace = |history: &mut History| answer::lines(history, "trace 1\n");
+    assert_eq!(trace(&mut lines), trace(&mut beats));
+    let later = Now { mono_ms: 99, wall_ms: 99 };
+    assert!(!beats.beat(later, CallId(9), attempt, 9, Beat::Output), "no such call");
 }
