@@ -290,8 +290,11 @@ impl Events {
                     self.ended = true;
                     let Some(event) = self.sse.finish() else { continue };
                     let beat = reader.read(&event);
-                    // A torn event is a cut, which the end without a terminal event tells.
-                    if !matches!(beat, Beat::Malformed(_)) {
+                    // A torn event is a cut, which the end without a terminal event tells. One in which
+                    // nothing stands yet is torn as well, and clients choke on it.
+                    let says = event.data().is_some_and(|data| !data.trim_ascii().is_empty());
+                    let torn = matches!(beat, Beat::Malformed(_));
+                    if (says && !torn) || matches!(beat, Beat::Error(_)) {
                         return Poll::Ready(Step::Event(event, beat));
                     }
                 }

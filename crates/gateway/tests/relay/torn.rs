@@ -96,6 +96,26 @@ async fn k2_r13_a_tool_call_without_a_reason_for_ending_is_torn_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn k2_r10_half_an_event_in_which_nothing_stands_is_not_passed_on() {
+    let text = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hm\"}}";
+    for half in
+        ["event: messag", "event: message_delta\ndata:", "event: message_delta\ndata: {\"ty"]
+    {
+        let stage = Stage::of(Way::ANTHROPIC, "ok:unasked", "ok:never");
+        let body = format!("{START}\n\n{text}\n\n{half}");
+        let length = body.len();
+        let said: &'static str = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .leak();
+        stage.trouble("a", Some(Trouble::Says(said)));
+        let got = stage.ask().await;
+        assert!(got.raw.contains("Hm") && got.error().is_object(), "{got:?}");
+        assert!(!got.raw.contains(&format!("{half}\n\n")), "{half}: {}", got.raw);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn k2_r14_a_tool_call_that_the_token_limit_cut_goes_out_as_it_is() {
     for way in Way::STREAMS {
         for setting in [Setting::USUAL, COMPLETE] {
