@@ -74,7 +74,8 @@ pub(crate) async fn call(
         };
         heard.end = converse(plan, &mut own, &request, &mut heard).await;
         // A connection that had been used may have been closed as we asked.
-        let again = reused && matches!(heard.end, HeardEnd::Nothing(_));
+        let stale = reused && matches!(heard.end, HeardEnd::Nothing(_));
+        let again = stale && !stage.is_asked(plan.number);
         if heard.end == HeardEnd::Left {
             stage.left(plan.number);
         }

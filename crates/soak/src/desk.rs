@@ -20,6 +20,10 @@ const EDIT_WAIT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Quarantines that are older are on the disk (G12), with as much for a slow machine.
 const KEPT_AFTER_MS: u64 = 2_000;
+/// How far the clocks of two lives may be apart.
+const CLOCKS_APART_MS: u64 = 1_000;
+/// How many lost quarantines are named.
+const NAMED_MAX: usize = 3;
 const PATH: &str = "defaults.retries";
 
 pub(crate) struct Desk {
@@ -91,12 +95,16 @@ impl Desk {
         let entries = lifted.and_then(|lifted| lifted["entries"].as_array());
         let entries: Vec<&Value> = entries.into_iter().flatten().collect();
         let mut looked_at = 0;
+        let mut lost = Vec::new();
         for out in quarantined(before) {
             if out.since_ms + KEPT_AFTER_MS > now_ms {
                 continue;
             }
             looked_at += 1;
-            let same = |other: &Out| other.place == out.place && other.since_ms >= out.since_ms;
+            // Two processes may read the clock a little differently.
+            let same = |other: &Out| {
+                other.place == out.place && other.since_ms + CLOCKS_APART_MS >= out.since_ms
+            };
             let was_lifted = entries.iter().any(|entry| {
                 let place = [&entry["session"], &entry["queue"], &entry["route"]];
                 place.map(|part| part.as_str().unwrap_or_default())
@@ -104,12 +112,32 @@ impl Desk {
                     && entry["at_ms"].as_u64().unwrap_or_default() + KEPT_AFTER_MS >= now_ms
             });
             if !kept.iter().any(same) && !was_lifted {
+                let near = kept.iter().find(|other| other.place == out.place);
                 let age_ms = now_ms - out.since_ms;
-                let text = format!("the quarantine of {:?} ({age_ms} ms old) is gone", out.place);
-                self.world.report.wrong(Rule::Durable, text);
+                lost.push(format!("{:?}, {age_ms} ms old, since {near:?}", out.place));
             }
         }
-        say(&format!("         {looked_at} quarantines looked for, {} there", kept.len()));
+        let newest = |all: &[Out]| {
+            let newest = all.iter().map(|out| out.since_ms).max();
+            newest.map_or(u64::MAX, |newest| now_ms.saturating_sub(newest))
+        };
+        let all = quarantined(before);
+        let back = kept.iter().filter(|out| !all.iter().any(|other| other.place == out.place));
+        let text = format!(
+            "{looked_at} of {} quarantines looked for; {} there, the newest {} ms old (was {} ms), {} \
+             that had been lifted",
+            all.len(),
+            kept.len(),
+            newest(&kept),
+            newest(&all),
+            back.count()
+        );
+        say(&format!("         {text}"));
+        if !lost.is_empty() {
+            let named = lost[..lost.len().min(NAMED_MAX)].join("; ");
+            let text = format!("{} are gone ({text}): {named}", lost.len());
+            self.world.report.wrong(Rule::Durable, text);
+        }
     }
 
     async fn by_file(&self, acknowledged: &mut u64) -> anyhow::Result<()> {

@@ -2,6 +2,7 @@
 //! status alone, and it knows nothing of the gateway's insides.
 
 use std::io::Read as _;
+use std::time::Duration;
 
 use ekiden_sim::{Act, Coding, Fault, Trouble};
 use serde_json::Value;
@@ -16,6 +17,9 @@ use crate::stage::{Attempt, PROVIDER_KEY, Played};
 
 /// R8: attempts in one call at most.
 const ATTEMPTS_MAX: usize = 16;
+
+/// A request may be on its way when its client leaves.
+pub(crate) const LATE_MAX: Duration = Duration::from_millis(500);
 
 /// What may be violated, as the table names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +38,7 @@ pub(crate) enum Rule {
     Passed,
     /// Attempts, retries and caps stay within their bounds.
     Bounded,
-    /// Headers say what happened.
+    /// Headers and the interface say what happened.
     Named,
     /// When a call is over, nothing of it goes on; a client that left is followed at once.
     Ended,
@@ -71,7 +75,7 @@ impl Rule {
             Self::Told => "errors are the dialect's and of use (R15, R45)",
             Self::Passed => "requests arrive as made, keys and sessions stay (G7, G14)",
             Self::Bounded => "attempts, retries and caps are bounded (R8, R11, R24)",
-            Self::Named => "headers name candidate, call and attempts (G5)",
+            Self::Named => "headers and records say what happened (G5, R33)",
             Self::Ended => "nothing goes on after a call; who left is followed (G3)",
             Self::Returned => "seats, sockets, tasks and memory come back",
             Self::Durable => "kill -9 loses nothing that was kept (G12)",
@@ -305,10 +309,12 @@ impl Case<'_> {
             let text = format!("event {at} is none of {route}: {}", shown.trim());
             return wrong.push((Rule::Unmixed, text));
         }
-        // Half an event may come where the connection was cut or left; it must be the next one's.
+        // Half an event may come where the connection was cut or left: of the next one, of the last
+        // one, or of an error.
         if !rest.is_empty() && !hides {
             let next = told.get(content.len()).copied().unwrap_or(told_rest);
-            if !next.starts_with(rest) {
+            let last = told.len() == content.len() && starts_as(rest, terminal(tongue));
+            if !next.starts_with(rest) && !last && !starts_as(rest, error(tongue)) {
                 return wrong.push((Rule::Unmixed, format!("half an event is none of {route}")));
             }
         }
@@ -380,10 +386,10 @@ impl Case<'_> {
         Some(last)
     }
 
-    /// Attempts without those that died before a byte came, which may have gone out twice (R48).
+    /// Attempts without those whose connection was reset: what came before may be lost with it, and
+    /// then they went out once more without being counted (R48).
     fn counted(&self) -> usize {
-        let reset = |one: &&Attempt| matches!(one.act, Act::Reset(_));
-        self.played.attempts.len() - self.played.attempts.iter().filter(reset).count()
+        self.played.attempts.iter().filter(|one| !is_reset(&one.act)).count()
     }
 
     fn bounds(&self, wrong: &mut Vec<(Rule, String)>) {
@@ -405,6 +411,11 @@ impl Case<'_> {
             }
         }
         for one in &self.played.attempts {
+            if one.begun > self.heard.over + LATE_MAX {
+                let late = one.begun - self.heard.over;
+                let text = format!("{} was asked {late:?} after the call was over", one.route());
+                wrong.push((Rule::Ended, text));
+            }
             if one.end.is_none() {
                 let text = format!("an attempt on {} goes on after the call", one.route());
                 wrong.push((Rule::Ended, text));
@@ -425,6 +436,14 @@ impl Case<'_> {
     }
 }
 
+fn is_reset(act: &Act) -> bool {
+    match act {
+        Act::Reset(_) => true,
+        Act::Answer(answer) => matches!(answer.fault, Some(Fault::Reset { .. })),
+        Act::Status(_) | Act::Hang | Act::HeadersThenSilence | Act::Html | Act::ZeroBytes => false,
+    }
+}
+
 /// Whether nobody else may be asked after this (R15).
 fn is_final(attempt: &Attempt) -> bool {
     let trouble = match &attempt.act {
@@ -440,6 +459,26 @@ fn is_final(attempt: &Attempt) -> bool {
     };
     attempt.is_played()
         && matches!(trouble, Some(Trouble::ContextOverflow | Trouble::ContentFilter))
+}
+
+/// Whether one is the beginning of the other.
+fn starts_as(rest: &[u8], whole: &[u8]) -> bool {
+    rest.starts_with(whole) || whole.starts_with(rest)
+}
+
+const fn terminal(tongue: Tongue) -> &'static [u8] {
+    match tongue {
+        Tongue::Chat => b"data: [DONE]\n\n",
+        Tongue::Messages => b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+    }
+}
+
+/// How an error event begins.
+const fn error(tongue: Tongue) -> &'static [u8] {
+    match tongue {
+        Tongue::Chat => b"data: {\"error\"",
+        Tongue::Messages => b"event: error\ndata: ",
+    }
 }
 
 fn is_overflow(message: &str) -> bool {

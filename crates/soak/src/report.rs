@@ -156,9 +156,14 @@ impl Report {
     }
 }
 
+/// The beginning and the end, where it goes wrong.
 fn shown(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(BODY_MAX)]).into_owned();
-    if bytes.len() > BODY_MAX { format!("{text}… ({} bytes)", bytes.len()) } else { text }
+    if bytes.len() <= BODY_MAX {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    let (head, tail) = (&bytes[..BODY_MAX / 4], &bytes[bytes.len() - BODY_MAX * 3 / 4..]);
+    let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+    format!("{head} …({} bytes)… {tail}", bytes.len())
 }
 
 /// The value that so many in a thousand do not exceed.

@@ -133,6 +133,11 @@ impl Stage {
         }
     }
 
+    /// Whether any upstream was asked for it.
+    pub(crate) fn is_asked(&self, number: u64) -> bool {
+        self.lock().calls.get(&number).is_some_and(|call| !call.attempts.is_empty())
+    }
+
     /// Whether none of its attempts goes on.
     pub(crate) fn is_settled(&self, number: u64) -> bool {
         let inner = self.lock();

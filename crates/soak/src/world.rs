@@ -12,9 +12,9 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::task::JoinSet;
 
 use crate::admin::Admin;
-use crate::client::{self, Heard};
+use crate::client::{self, Heard, HeardEnd};
 use crate::clock;
-use crate::judge::{Case, Rule, Verdict, Went};
+use crate::judge::{Case, LATE_MAX, Rule, Verdict, Went};
 use crate::plan::Plan;
 use crate::process::{Gateway, Holds};
 use crate::report::{Report, quantile, say};
@@ -34,6 +34,12 @@ const RETURN_WAIT: Duration = Duration::from_secs(30);
 const DESCRIPTOR_SLACK: usize = 4;
 /// G3, measured at the upstream.
 const CANCEL_MAX: Duration = Duration::from_millis(100);
+
+/// Of so many calls one has its record read.
+const RECORDED_EVERY: u64 = 50;
+
+/// By when it must be there.
+const RECORD_WAIT: Duration = Duration::from_secs(3);
 
 /// Which of its lives the process is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,18 +177,50 @@ impl World {
         self.stage.opens(&plan);
         let heard = client::call(&self.stage, self.addr, &plan, kept).await;
         let killed = self.era() != Era { number: era, up: true };
+        if heard.end == HeardEnd::Left {
+            // A request may be on its way.
+            tokio::time::sleep_until(heard.over + LATE_MAX).await;
+        }
         let settle_by = clock::now() + SETTLE_WAIT;
         while !self.stage.is_settled(plan.number) && clock::now() < settle_by {
             tokio::time::sleep(SETTLE_LOOK).await;
         }
         let played = self.stage.take(plan.number);
-        let Verdict { went, wrong } =
+        let Verdict { went, mut wrong } =
             Case { plan: &plan, heard: &heard, played: &played, killed }.judge();
+        if plan.number.is_multiple_of(RECORDED_EVERY) && !killed {
+            wrong.extend(self.recorded(&heard, went).await.map(|text| (Rule::Named, text)));
+        }
         if !wrong.is_empty() {
             self.report.case(&plan, &heard, &played, &wrong);
         }
         self.report.call(went, wrong, &plan);
         Told { went, heard, played }
+    }
+
+    /// What is wrong with a call's record (R33).
+    async fn recorded(&self, heard: &Heard, went: Went) -> Option<String> {
+        let id = heard.head.as_ref()?.header("x-ekiden-call")?;
+        let era = self.era();
+        let by = clock::now() + RECORD_WAIT;
+        loop {
+            let read = self.admin().read(&format!("/api/v1/calls/{id}")).await;
+            if self.era() != era || !era.up {
+                return None;
+            }
+            let state = match &read {
+                Ok(record) => record["state"].as_str().unwrap_or_default().to_owned(),
+                Err(error) => error.to_string(),
+            };
+            if fits(went, &state) {
+                return None;
+            }
+            // Its client has heard all before the call itself is over.
+            if clock::now() > by {
+                return Some(format!("call {id} was {went:?} and its record says {state}"));
+            }
+            tokio::time::sleep(SETTLE_LOOK).await;
+        }
     }
 
     /// Looks at the process, and at the soak's own lateness, until the end.
@@ -372,6 +410,18 @@ impl World {
         for stray in self.stage.strays() {
             self.report.wrong(Rule::Bounded, stray);
         }
+    }
+}
+
+/// Whether a call's record tells how it went.
+fn fits(went: Went, state: &str) -> bool {
+    match went {
+        Went::Whole => matches!(state, "whole" | "truncated"),
+        Went::Broken => matches!(state, "broken" | "refused"),
+        Went::Refused => state == "refused",
+        // It may have left when all was on its way.
+        Went::Left => matches!(state, "left" | "whole" | "truncated" | "broken" | "refused"),
+        Went::Killed | Went::Wrong => true,
     }
 }
 

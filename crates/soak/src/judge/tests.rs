@@ -197,6 +197,9 @@ fn what_goes_on_after_its_call_is_found() {
     let mut open = well();
     open.end = None;
     assert_eq!(stream(&[&one], HeardEnd::Left, vec![open]).1, [Rule::Ended]);
+    let mut late = well();
+    late.begun += Duration::from_secs(1);
+    assert_eq!(stream(&[&one], HeardEnd::Left, vec![late]).1, [Rule::Ended]);
 }
 
 #[test]
