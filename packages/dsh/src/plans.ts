@@ -6,19 +6,19 @@ import { Calendar } from './calendar.ts';
 import { single, valueOf, type CandidateConfig, type Config, type QueueConfig } from './settings.ts';
 import type { Value } from './values.ts';
 import type {
-  CandidatePlan, Catalog, ContinuationPlan, DirectPlan, Names, Plans, QueuePlan, Route,
+  CandidatePlan, Catalog, ContinuationPlan, DirectPlan, Names, Plans, QueuePlan,
 } from './ports.ts';
 import type { SettingsFile } from './settings-file.ts';
 
-/** The fields of the engine's policy in its order, by our keys; the first is `relay`. */
+/** The fields of the engine's policy in its order, by our keys, behind `relay`. */
 const POLICY_WORDS = [
   'retries', 'retry_pause', 'attempts_max', 'wait_max', 'inline_wait', 'cooldown', 'cooldown_max',
   'continue_on_failover', 'continues_max', 'continue_delay', 'commit', 'hold_bytes_max',
   'rotate_after', 'overflow', 'retry_when_all_quarantined', 'failover_on_filter',
   'parole_after', 'parole_max', 'parole_idle', 'lease_rest', 'lease_idle', 'judged_memory', 'client_stall',
+  'quarantine', 'sticky', 'switch_on', 'moves', 'breaker_threshold', 'breaker_cooldown', 'breaker_max',
+  'breaker_at_once', 'all_cooling', 'persist', 'max_rounds', 'backoff', 'backoff_max', 'backoff_jitter',
 ] as const;
-
-const SWITCHES: readonly string[] = ['retry_when_all_quarantined', 'failover_on_filter'];
 
 /** The clocks of a candidate in the engine's order. */
 const CLOCK_WORDS = [
@@ -86,13 +86,13 @@ export class SettingsPlans implements Plans {
 
   direct(): DirectPlan {
     const set = this.#config.sections['direct'] ?? {};
-    const policy = set['policy'];
+    const policy = set['policy'] ?? 'none';
     return {
       policy: policy === 'health' || policy === 'chain' || policy === 'persist' ? policy : 'none',
       queueFor: (head) => {
         const id = `${head.provider}/${head.model}`;
         const rest = this.#config.fallbacks.filter(({ text }) => text !== id);
-        return this.#plan(id, id, set, [{ text: id, route: head, set: {} }, ...rest]);
+        return this.#plan(id, id, { ...set, policy }, [{ text: id, route: head, set: {} }, ...rest]);
       },
     };
   }
@@ -153,11 +153,14 @@ function candidatePlan({ route, set }: CandidateConfig, catalog: Catalog): Candi
 function policyWords(config: Config, set: Readonly<Record<string, Value>>): string {
   const on = single(config, 'top', 'enabled') === true && valueOf(config, set, 'enabled') === true
     && valueOf(config, set, 'policy') !== 'none';
-  const words = POLICY_WORDS.map((name) => {
-    const value = valueOf(config, set, name);
-    return SWITCHES.includes(name) ? (value === true ? 'on' : 'off') : String(value);
-  });
-  return [on ? 'on' : 'off', ...words].join(' ');
+  return [on ? 'on' : 'off', ...POLICY_WORDS.map((name) => word(valueOf(config, set, name)))].join(' ');
+}
+
+/** A value as the engine reads it: a list is its length, then its members; every class is `all`. */
+function word(value: Value | undefined): string {
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (typeof value !== 'object') return String(value);
+  return value.includes('all') ? 'all' : [value.length, ...value].join(' ');
 }
 
 /** An exact name before a pattern; of several patterns the one with the most literal characters. */
@@ -190,12 +193,4 @@ function digest(text: string): string {
     hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
   }
   return hash.toString();
-}
-
-/** A candidate that was in a queue and is there no more gives its seats back (R24). */
-export function departed(before: Config, now: Config): readonly { readonly queue: string; readonly route: Route }[] {
-  return before.queues.flatMap(({ id, candidates }) => {
-    const left = now.queues.find((queue) => queue.id === id)?.candidates.map(({ text }) => text) ?? [];
-    return candidates.filter(({ text }) => !left.includes(text)).map(({ route }) => ({ queue: id, route }));
-  });
 }

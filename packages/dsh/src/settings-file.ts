@@ -124,6 +124,16 @@ export class SettingsFile {
     }
   }
 
+  /** Writes the first settings; a file that is there by now stays. */
+  create(document: Document): void {
+    const folder = this.#folder;
+    if (!folder) return;
+    folder.locked(() => {
+      if (folder.stamp(NAME)) return;
+      this.#put(folder, document);
+    });
+  }
+
   #changed(folder: Folder, seen: string | undefined, changes: readonly Change[]): string {
     const text = folder.read(NAME)?.text;
     const hash = hashOf(text);
@@ -137,7 +147,12 @@ export class SettingsFile {
       const why = error instanceof Refused ? `${placeOf(error.problem)}${error.problem.message}` : messageOf(error);
       throw new EditError('refused', `the settings file cannot be used as it stands: ${why}; mend it first`);
     }
-    const next = `${JSON.stringify(edited(document, changes), null, 2)}\n`;
+    return this.#put(folder, edited(document, changes));
+  }
+
+  /** Puts a document in the file's place, if it holds, and runs on it. */
+  #put(folder: Folder, document: Document): string {
+    const next = `${JSON.stringify(document, null, 2)}\n`;
     let read: Parsed;
     try {
       read = parsed(next);

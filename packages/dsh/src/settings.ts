@@ -7,6 +7,7 @@
  */
 import { ROWS, type KeyRow, type Takes } from './keys.ts';
 import { checked, expected, Misfit, nearest, written, type Value } from './values.ts';
+import { POLICIES, presetValue } from './presets.ts';
 import { shown } from './masked.ts';
 import type { Route } from './ports.ts';
 import type { Spot } from './json-text.ts';
@@ -39,6 +40,8 @@ const HERE: Readonly<Record<string, Value>> = {
   'clock.connect_timeout': 0, 'clock.headers_timeout': 0, 'clock.first_byte_timeout': 0,
   'clock.progress_timeout': 0,
 };
+
+const POLICY: Takes = { kind: 'choice', of: POLICIES };
 
 const COUNT: Takes = { kind: 'integer', min: 0, max: 1_000_000_000 };
 
@@ -74,6 +77,9 @@ export const KEYS: readonly Key[] = [
 ];
 
 const INDEX: ReadonlyMap<string, Key> = new Map(KEYS.map((key) => [`${key.group}.${key.name}`, key]));
+
+/** Names of keys that the gateway has too. */
+export const ROWS_ELSEWHERE: ReadonlySet<string> = new Set(ROWS.map(({ name }) => name));
 
 /** A candidate as it was set. */
 export interface CandidateConfig {
@@ -135,7 +141,8 @@ export function single(config: Config, section: string, name: string): Value | u
 /** What holds where nobody sets it. Where a rescue is possible, reasoning need not be held (R10). */
 function standard(config: Config, own: Readonly<Record<string, Value>>, name: string): Value | undefined {
   if (name === 'commit') return valueOf(config, own, 'rescue') === true ? 'first-token' : 'first-output';
-  return (row('policy', name) ?? row('clock', name))?.fallback;
+  const fallback = (row('policy', name) ?? row('clock', name))?.fallback;
+  return name === 'policy' ? fallback : presetValue(valueOf(config, own, 'policy'), name) ?? fallback;
 }
 
 /** The key at a path such as `queues.default.retries`, `defaults.commit` or `reset_hour`. */
@@ -309,7 +316,8 @@ function own(group: Group, name: string, takes: Takes, fallback: Value, en: stri
 }
 
 /** A key of the gateway with what holds here. */
-function ours(gateway: KeyRow): Key {
+function ours(row: KeyRow): Key {
+  const gateway = row.group === 'policy' && row.name === 'policy' ? { ...row, takes: POLICY } : row;
   const here = HERE[`${gateway.group}.${gateway.name}`];
   const fallback = here ?? parsedDefault(gateway);
   if (fallback === undefined) return gateway;

@@ -41,6 +41,8 @@ interface Out {
 /** The whole of it, as the lines of the file make it. */
 export class KeptState {
   day = 0;
+  /** Whether another plugin's files were taken over. */
+  seedRead = false;
   readonly #quarantined = new Map<string, Out>();
   readonly #verified = new Map<string, Place>();
   readonly #tallies = new Map<string, Tally>();
@@ -84,6 +86,7 @@ export class KeptState {
     this.#turn(this.day);
     this.#deleted.clear();
     this.#paused.clear();
+    this.seedRead = false;
   }
 
   /** Takes a line in; one of another day than the newest changes nothing. */
@@ -109,6 +112,8 @@ export class KeptState {
       case 'queue_made': return void this.#deleted.delete(text(line, 'queue'));
       case 'paused': return void this.#paused.add(text(line, 'session'));
       case 'resumed': return this.#resume(text(line, 'session'));
+      case 'seed_read':
+        this.seedRead = true;
     }
   }
 
@@ -123,6 +128,7 @@ export class KeptState {
       ...[...this.#written.values()].map((one) => ({ what: 'wrote', day, ...one })),
       ...[...this.#deleted].map((queue) => ({ what: 'queue_deleted', queue })),
       ...[...this.#paused].map((session) => ({ what: 'paused', session })),
+      ...(this.seedRead ? [{ what: 'seed_read' }] : []),
     ];
   }
 
