@@ -19,7 +19,9 @@
 //! | `leave MONO WALL QUEUE ROUTE` | a candidate leaves its queue |
 //! | `restart NUMBER ENDS` | the process starts anew on that day: all that was in memory is gone |
 //! | `recall MONO WALL FACT…` | a fact that was kept |
-//! | `trace CALL` | the call's trace |
+//! | `trace CALL` | the call's trace; also of the last 32 that are over |
+//! | `why CALL` | lines `why admitted MONO WALL PASSED DECISION` and `why fed MONO WALL INPUT`: the trace without its views |
+//! | `preview MONO WALL CALL…` | the call's words after `call`: what it would be decided now, as `why` says it; nothing is taken |
 //! | `presets` | the policies' fields, preset by preset |
 //! | `status MONO WALL` | lines `paused WHOSE`, `route …`, `session …`: everything |
 //! | `status-session MONO WALL SESSION` | the session, and the routes it has to do with; nothing if unknown |
@@ -72,7 +74,7 @@
 //! of its declaration, a switch as `on|off`, a set of classes as `all` or as a list. `presets`
 //! answers them for the four presets, a line `preset NAME …` each.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -91,12 +93,16 @@ use crate::sorted::Sorted;
 use crate::status::RouteStatus;
 use crate::time::{Day, Now};
 
+mod why;
+
 /// An engine, its queues and its running calls.
 #[derive(Debug)]
 pub struct History {
     engine: Engine,
     queues: Sorted<QueueId, Arc<Queue>>,
     calls: BTreeMap<CallId, Call>,
+    /// The last that ended, oldest first.
+    over: VecDeque<Call>,
 }
 
 impl History {
@@ -104,7 +110,12 @@ impl History {
     #[must_use]
     pub const fn new() -> Self {
         let day = Day { number: 0, ends_ms: u64::MAX };
-        Self { engine: Engine::new(day), queues: Sorted::new(), calls: BTreeMap::new() }
+        Self {
+            engine: Engine::new(day),
+            queues: Sorted::new(),
+            calls: BTreeMap::new(),
+            over: VecDeque::new(),
+        }
     }
 
     /// Carries out one operation and appends what it led to.
@@ -149,12 +160,13 @@ impl History {
             "restart" => {
                 self.engine = Engine::new(Day::read(words)?);
                 self.calls.clear();
+                self.over.clear();
             }
             "recall" => {
                 let now = Now::read(words)?;
                 self.engine.recall(now, &Fact::read(words)?);
             }
-            "trace" => self.trace(CallId::read(words)?, out),
+            look @ ("trace" | "why" | "preview") => self.look(look, words, out)?,
             "status" => self.status(Now::read(words)?, out),
             "status-session" => {
                 let now = Now::read(words)?;
@@ -200,24 +212,8 @@ impl History {
     }
 
     fn arrive(&mut self, words: &mut Read<'_>) -> Result<(), BadWord> {
-        let (id, queue) = (CallId::read(words)?, QueueId::read(words)?);
-        let Some(queue) = self.queues.get(&queue).cloned() else {
-            return bad("the number of a known queue", "another");
-        };
-        let spec = CallSpec {
-            id,
-            queue,
-            session: Words::read(words)?,
-            seating: Words::read(words)?,
-            purpose: Words::read(words)?,
-            delivery: Words::read(words)?,
-            history: Words::read(words)?,
-            input_tokens: Words::read(words)?,
-            deadline_ms: Words::read(words)?,
-            seed: Words::read(words)?,
-            tried: Words::read(words)?,
-        };
-        self.calls.insert(id, Call::new(spec));
+        let spec = self.spec(words)?;
+        self.calls.insert(spec.id, Call::new(spec));
         Ok(())
     }
 
@@ -237,7 +233,7 @@ impl History {
             }
         }
         if call.is_over() {
-            self.calls.remove(&id);
+            self.set_aside(id);
         }
     }
 
@@ -299,12 +295,6 @@ impl History {
         let routes = self.engine.routes(now).filter(concerned);
         routes.for_each(|route| tell(out, "route", &[&route]));
         tell(out, "session", &[&status]);
-    }
-
-    fn trace(&self, id: CallId, out: &mut String) {
-        if let Some(call) = self.calls.get(&id) {
-            out.push_str(&call.trace().to_text());
-        }
     }
 }
 

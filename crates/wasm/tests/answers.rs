@@ -123,3 +123,24 @@ fn a_beat_is_the_same_as_its_line_and_says_when_there_is_something_to_say() {
     let later = Now { mono_ms: 99, wall_ms: 99 };
     assert!(!beats.beat(later, CallId(9), attempt, 9, Beat::Output), "no such call");
 }
+
+#[test]
+fn r33_a_call_that_is_over_can_be_asked_why_and_traced() {
+    let mut history = History::new();
+    let queue = Queue { id: QueueId(1), digest: 7, policy: Policy::RELAY, candidates: Vec::new() };
+    let _ = answer::lines(&mut history, &queue_line(&queue));
+    let call = "1 1 4 session main stream fresh 0 - 1 0";
+    let previewed = answer::lines(&mut history, &format!("preview 5 9 {call}"));
+    assert_eq!(previewed, "why admitted 5 9 0 exhausted empty-queue\n");
+    assert_eq!(answer::lines(&mut history, "why 1"), "", "nothing was taken");
+    let _ = answer::lines(&mut history, &format!("call {call}\ndrive 1 5 9"));
+    assert_eq!(answer::lines(&mut history, "why 1"), previewed);
+    assert!(answer::lines(&mut history, "trace 1").starts_with("ekiden-trace "));
+    // Others end as well: the oldest is let go.
+    for other in 2..=33 {
+        let call = call.replacen('1', &other.to_string(), 1);
+        let _ = answer::lines(&mut history, &format!("call {call}\ndrive {other} 5 9"));
+    }
+    assert_eq!(answer::lines(&mut history, "why 1\ntrace 1"), "");
+    assert_eq!(answer::lines(&mut history, "why 2"), previewed);
+}
