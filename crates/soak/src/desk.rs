@@ -175,7 +175,8 @@ impl Desk {
         let value = self.setting().await;
         fs::write(&file, text)?;
         refused.context("it does not say that it refuses the file")?;
-        ensure!(value? == acknowledged, "the last good settings do not hold");
+        let value = value?;
+        ensure!(value == acknowledged, "{PATH} was {acknowledged}, and is {value} now");
         self.until(|settings| is_empty(&settings["refused"])).await
     }
 

@@ -314,7 +314,8 @@ impl Case<'_> {
         if !rest.is_empty() && !hides {
             let next = told.get(content.len()).copied().unwrap_or(told_rest);
             let last = told.len() == content.len() && starts_as(rest, terminal(tongue));
-            if !next.starts_with(rest) && !last && !starts_as(rest, error(tongue)) {
+            let beat = content.is_empty() && starts_as(rest, beat(tongue));
+            if !next.starts_with(rest) && !last && !beat && !starts_as(rest, error(tongue)) {
                 return wrong.push((Rule::Unmixed, format!("half an event is none of {route}")));
             }
         }
@@ -470,6 +471,14 @@ const fn terminal(tongue: Tongue) -> &'static [u8] {
     match tongue {
         Tongue::Chat => b"data: [DONE]\n\n",
         Tongue::Messages => b"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+    }
+}
+
+/// A keep-alive, the gateway's own or an upstream's.
+const fn beat(tongue: Tongue) -> &'static [u8] {
+    match tongue {
+        Tongue::Chat => b": keep-alive\n\n",
+        Tongue::Messages => b"event: ping\ndata: {\"type\":\"ping\"}\n\n",
     }
 }
 

@@ -71,6 +71,9 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<bool> {
     join(&mut clients).await;
     join(&mut tasks).await;
     world.all_returned().await?;
+    if !options.quick {
+        world.pools_empty().await?;
+    }
     conclude(&world, options, begun.elapsed());
     world.close().await;
     drop(serving);

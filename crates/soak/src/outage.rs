@@ -98,6 +98,9 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<bool> {
         world.report.figure("load of the machine at the end", format!("{load:.1}"));
     }
     world.all_returned().await?;
+    if !options.quick {
+        world.pools_empty().await?;
+    }
     world.memory_flat((10, 40), (70, 100), Allowed { in_hundred: 50, bytes: 64 << 20 });
     world.close().await;
     drop(serving);

@@ -80,8 +80,11 @@ pub(crate) struct Plan {
 
 /// The queues of the soak, without the dialect's name.
 pub(crate) const QUEUES: [&str; 4] = ["plain", "complete", "token", "narrow"];
-/// Sessions that come again.
+/// Sessions that come again; with all that are known by how they began fewer than are remembered,
+/// so that nothing is forgotten on purpose.
 const SESSIONS: u64 = 48;
+/// Ways in which a conversation begins that has no name.
+const BEGINNINGS: u64 = 6;
 
 impl Plan {
     /// A call of the soak.
@@ -97,12 +100,19 @@ impl Plan {
         } else {
             dice.in_hundred(5).then(|| dice.between(1_000, 9_000))
         };
+        let session = session(&mut dice, tongue);
+        let mut messages = messages(&mut dice, tongue, number, tools);
+        if let (None, Some(all)) = (&session, messages.as_array_mut()) {
+            let first = format!("Conversation {} of many.", dice.below(BEGINNINGS));
+            all.insert(0, json!({ "role": "assistant", "content": words(&mut dice, 20) }));
+            all.insert(0, json!({ "role": "user", "content": first }));
+        }
         Self {
             number,
             tongue,
             queue,
             streamed,
-            session: session(&mut dice, tongue),
+            session,
             agent: if dice.in_hundred(30) { Agent::Coder } else { Agent::Library },
             wants_usage: dice.in_hundred(50),
             deadline_ms,
@@ -110,7 +120,7 @@ impl Plan {
             manner: manner(&mut dice),
             patience: Duration::from_secs(60),
             enough: Duration::from_secs(15),
-            messages: messages(&mut dice, tongue, number, tools),
+            messages,
         }
     }
 

@@ -109,6 +109,9 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<bool> {
     // All are open from the first part on; what the second candidate's answers need comes on top.
     world.memory_flat((15, 35), (65, 85), Allowed { in_hundred: 15, bytes: 8 << 20 });
     world.all_returned().await?;
+    if !options.quick {
+        world.pools_empty().await?;
+    }
     world.close().await;
     drop(serving);
     Ok(world.report.close(&folder, &options.again()))

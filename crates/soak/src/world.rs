@@ -30,6 +30,8 @@ const HOLDS_EVERY: Duration = Duration::from_millis(500);
 const PROBE: Duration = Duration::from_millis(5);
 /// How long the gateway may take to give everything back.
 const RETURN_WAIT: Duration = Duration::from_secs(30);
+/// How long a connection may be kept that nobody uses; the gateway keeps them for 50 s.
+const POOL_WAIT: Duration = Duration::from_secs(120);
 /// A descriptor or two may be an interface's connection that is just being closed.
 const DESCRIPTOR_SLACK: usize = 4;
 /// G3, measured at the upstream.
@@ -284,6 +286,32 @@ impl World {
         }
     }
 
+    /// Connections that are kept for the next call are not kept for ever.
+    pub(crate) async fn pools_empty(&self) -> anyhow::Result<()> {
+        let begun = clock::now();
+        while self.upstream_connections() > 0 && begun.elapsed() < POOL_WAIT {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        let left = self.upstream_connections();
+        let state = self.admin().read("/api/v1/state").await?;
+        let tasks = state["open"]["tasks"].as_u64().unwrap_or_default();
+        let took = begun.elapsed();
+        let text = format!("{left} upstream connections and {tasks} tasks after {took:.1?}");
+        self.report.figure("left when nobody asks", text.clone());
+        if left > 0 {
+            self.report.wrong(Rule::Returned, text);
+            return Ok(());
+        }
+        for text in self.missing().await? {
+            self.report.wrong(Rule::Returned, text);
+        }
+        Ok(())
+    }
+
+    fn upstream_connections(&self) -> usize {
+        self.upstreams.iter().map(|upstream| upstream.log().connections_open).sum()
+    }
+
     async fn missing(&self) -> anyhow::Result<Vec<String>> {
         let state = self.admin().read("/api/v1/state").await?;
         let mut missing = Vec::new();
@@ -315,8 +343,7 @@ impl World {
         if self.stage.open() > 0 {
             missing.push(format!("{} attempts go on upstream", self.stage.open()));
         }
-        let upstream: usize =
-            self.upstreams.iter().map(|upstream| upstream.log().connections_open).sum();
+        let upstream = self.upstream_connections();
         // A connection that is kept may have a task that watches it, and a provider's pool as well.
         let tasks = state["open"]["tasks"].as_u64().unwrap_or_default();
         if tasks > rest_tasks + (upstream + 2 * self.providers) as u64 + 1 {
