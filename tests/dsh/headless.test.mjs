@@ -29,21 +29,21 @@ async function run(...plans) {
 }
 
 test('D1, R7: a turn through the queue, over a failing candidate', async () => {
-  const { code, out } = await run(['a', exploded()], ['b', ok()])
-  assert.equal(code, 0)
+  const { code, out, err } = await run(['a', exploded()], ['b', ok()])
+  assert.equal(code, 0, err)
   assert.equal(out, `${answerOf('b')}\n`)
   assert.deepEqual(upstream.order('a', 'b'), ['a', 'a', 'b'])
 })
 
 test('R17: a quarantine outlives the process and is of its session alone', async () => {
-  const { code } = await run(['a', ok()], ['b', ok()])
-  assert.equal(code, 0)
+  const { code, err } = await run(['a', ok()], ['b', ok()])
+  assert.equal(code, 0, err)
   assert.deepEqual(upstream.order('a', 'b'), ['a'], 'a new session begins at the head')
 })
 
 test('D6: cut after output, the next candidate’s text alone is printed', async () => {
-  const { code, out } = await run(['a', cut('Half of it ')], ['b', ok()])
-  assert.equal(code, 0)
+  const { code, out, err } = await run(['a', cut('Half of it ')], ['b', ok()])
+  assert.equal(code, 0, err)
   assert.equal(out, `${answerOf('b')}\n`)
 })
 

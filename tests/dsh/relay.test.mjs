@@ -221,11 +221,12 @@ test('R5, R45: when all failed the error names each candidate with its class, an
   assert.equal(calls(q.all).length, 2, 'all are quarantined, and retry_when_all_quarantined is off')
 })
 
-test('R5: with all quarantined they are tried once more in order, and success lifts the quarantine', async () => {
+test('R5: with all quarantined the next call tries them once more in order, and success lifts the quarantine', async () => {
   plan('again-1', [exploded(), ok()])
   plan('again-2', exploded())
   const session = await stage.session(q.again)
-  assert.equal((await stage.web.turn(session, 'hi')).text, answerOf('again-1'))
+  assert.equal((await stage.web.turn(session, 'hi')).reason.kind, 'error')
+  assert.equal((await stage.web.turn(session, 'once more')).text, answerOf('again-1'))
   assert.deepEqual(calls(q.again), ['again-1', 'again-2', 'again-1'])
   const { quarantined } = await stage.known(session)
   assert.deepEqual(quarantined.map(one => one.route), ['mock/again-2'])

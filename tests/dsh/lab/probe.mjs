@@ -13,7 +13,9 @@ export function apply(ctx) {
 function counts(ctx) {
   const listeners = {}
   const hooks = (ctx.root.events ?? ctx.events)._hooks
-  for (const event of Reflect.ownKeys(hooks)) listeners[String(event)] = hooks[event].length
+  for (const event of Reflect.ownKeys(hooks)) {
+    if (hooks[event].length > 0) listeners[String(event)] = hooks[event].length
+  }
   const resources = {}
   for (const kind of process.getActiveResourcesInfo()) resources[kind] = (resources[kind] ?? 0) + 1
   const own = ['exit', 'beforeExit', 'unhandledRejection', 'uncaughtException', 'SIGTERM', 'SIGINT']

@@ -110,13 +110,13 @@ function* anthropic(model) {
   yield { type: 'message_stop' }
 }
 
-/** For whom the host calls: its own inner calls bear no tools. */
+/** For whom the host calls. Its own inner calls are told by what they say: a compaction bears the tools of the turn. */
 function kindOf(body) {
-  if (body.tools?.length > 0) return 'turn'
   const text = JSON.stringify(body.messages?.at(-1)?.content ?? '')
+  if (text.includes('acting as a compaction engine')) return 'compaction'
+  if (body.tools?.length > 0) return 'turn'
   if (body.messages?.length === 1 && /^("hi"|\[\{"type":"text","text":"hi"\}\])$/.test(text)) return 'probe'
-  if ((body.max_tokens ?? body.max_completion_tokens) === 64) return 'title'
-  return 'compaction'
+  return 'title'
 }
 
 class Answer {
