@@ -1,6 +1,6 @@
 /**
- * One request of ours to a candidate, as the host streams it: what came, what is held, what the
- * engine has not been told yet. It decides nothing and sends nothing.
+ * One request of ours to a candidate, as the host streams it: what came, what is held. It
+ * decides nothing and sends nothing.
  */
 import type {
   FinishReason, LlmFailure, ReplayEnvelope, StreamChunk, TokenUsage,
@@ -30,17 +30,12 @@ export class Attempt {
   reading = false;
   committed = false;
   over = false;
-  /** Visible output has come, and the engine knows. */
-  spoke = false;
   held: StreamChunk[] = [];
   usage: TokenUsage | undefined;
   finished: Finished | undefined;
   failure: LlmFailure | undefined;
   failureClass: FailureClass | undefined;
   evidence: Evidence | undefined;
-  /** When the last piece came that the engine has not been told of; by what it was. */
-  untoldWire: number | undefined;
-  untoldToken: { readonly at: number; readonly beat: Beat } | undefined;
 
   constructor(parts: {
     number: number; route: Route; effortSent: boolean; mono: number; wall: number;

@@ -20,6 +20,8 @@ import { TurnNotes } from './turn-notes.ts';
 
 export interface CoreParts {
   readonly clock: Clock;
+  /** For what a call waits for: its timers keep the process. */
+  readonly waiting?: Clock;
   readonly plans: Plans;
   readonly keeper: Keeper;
   readonly catalog: Catalog;
@@ -76,7 +78,8 @@ export class Core implements Live, Listener, CallOwner {
 
   /** A call to a queue, from the moment at which the engine can be asked. */
   open(queue: QueuePlan, options: GenerateOptions): RelayCall {
-    const { names, clock, catalog } = this.#parts;
+    const { names, catalog } = this.#parts;
+    const clock = this.#parts.waiting ?? this.#parts.clock;
     this.#turnDay();
     const session = options.purpose === undefined ? options.sessionId : undefined;
     const tried = session === undefined ? [] : this.rescue.triedIn(session, queue.id);

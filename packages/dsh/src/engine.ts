@@ -5,6 +5,7 @@
  * A trap loses the instance. Calls that ran are told so, another instance starts and is told the
  * facts that were kept; a file that cannot be loaded is told to every call.
  */
+import type { Beat } from './attempt.ts';
 import type { Clock, Fact, FailureClass, Names } from './ports.ts';
 import { FactReader, readEffect, Words, type Effect } from './words.ts';
 
@@ -19,8 +20,9 @@ export interface WasmInstance {
 export interface WasmHistory {
   lines(text: string): string;
   free(): void;
-  /** A piece of an answer without any text; 0: nothing is to be done. */
-  beat?(call: number, attempt: number, bytes: number, kind: number, monoMs: number): number;
+  /** A piece of an answer without any text; whether the call has something to say now. */
+  beat(call: number, attempt: number, bytes: number, kind: Beat, monoMs: number, wallMs: number):
+  boolean;
 }
 
 /** Makes instances; the first one may fail as well as any later one. */
@@ -148,8 +150,14 @@ export class Engine {
     const line = ['call', number, spec.queue, spec.session, spec.seating, spec.purpose, 'stream',
       spec.history, spec.inputTokens, '-', seedOf(number)];
     line.push(spec.tried.length, ...spec.tried);
-    this.#drivers.set(number, driver(number));
-    this.send(line.join(' '));
+    const own = driver(number);
+    this.#drivers.set(number, own);
+    const answer = this.ask(line.join(' '));
+    if (answer.startsWith('error') || this.#history === undefined) {
+      this.#drivers.delete(number);
+      own.lost(this.#lost ?? new EngineLost(`a call was not understood: ${answer.trim()}`));
+      return number;
+    }
     this.send(`drive ${number} ${this.now()}`);
     return number;
   }
@@ -157,6 +165,22 @@ export class Engine {
   /** Feeds a call an input; `atMs` where it happened a moment ago (monotonic). */
   feed(call: number, input: string, atMs?: number): void {
     this.send(`feed ${call} ${this.now(atMs)} ${input}`);
+  }
+
+  /** A piece of an answer: streams have very many, so that no text crosses unless it is kept. */
+  beat(call: number, attempt: number, bytes: number, kind: Beat): void {
+    if (this.#history === undefined) return;
+    if (this.#recorder !== undefined) {
+      return this.feed(call, `attempt ${attempt} chunk ${bytes} ${kind}`);
+    }
+    const mono = Math.floor(this.#clock.monoMs());
+    const wall = Math.floor(this.#clock.wallMs());
+    try {
+      if (!this.#history.beat(call, attempt, bytes, kind, mono, wall)) return;
+    } catch (error) {
+      return this.#trapped(error);
+    }
+    this.send(`drive ${call} ${mono} ${wall}`);
   }
 
   /** Two integers as every line has them; the moment `atMs` on both clocks if given. */

@@ -1,7 +1,107 @@
-/** The plugin's door to the host. It decides nothing. */
+/**
+ * The plugin's door to the host: puts the parts together, hears the host's events, and takes
+ * everything back when it is unloaded. It decides nothing.
+ */
+import { randomBytes } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
+
 import type { Context } from '@deepseek-ai/cordis';
+import type {} from '@deepseek-ai/dsh-agent';
+import type {} from '@deepseek-ai/dsh-session';
+
+import { guarded, PROVIDER, QueueAdapter } from './adapter.ts';
+import { HostClock } from './clock.ts';
+import { Core } from './core.ts';
+import { hostHome, openHome, type Home } from './home.ts';
+import { loaderFrom } from './load.ts';
+import { NameTable } from './names.ts';
+import { LineRecorder } from './recorder.ts';
+import { Turns, type Agents } from './turns.ts';
 
 export const name = 'ekiden';
 export const inject = ['llm'];
 
-export function apply(_ctx: Context): void {}
+/** The row's own settings; everything else stands in the settings file. */
+export interface RowConfig {
+  /** A file that every line to the engine goes to, its answers beside it; for tests alone. */
+  readonly record?: string;
+}
+
+/** Everything that runs, for the endpoints and the service. */
+export interface Running {
+  readonly core: Core;
+  readonly home: Home;
+  readonly turns: Turns;
+  /** Timers that run, of whatever part. */
+  timers(): number;
+}
+
+export function apply(ctx: Context, config: RowConfig | undefined): void {
+  const clock = new HostClock('let-go');
+  const waiting = new HostClock('kept');
+  const home = openHome(hostHome(process.env), clock, ctx.llm);
+  const core = new Core({
+    clock, waiting, plans: home.plans, keeper: home.keeper, catalog: home.catalog,
+    names: new NameTable(), loader: loaderFrom(new URL('.', import.meta.url)),
+    instance: randomBytes(4).toString('hex'), recorder: recorderOf(config?.record),
+    stream: (call, options) => guarded(call, () => ctx.llm.stream(options)),
+    fault: (message) => ctx.logger.warn(message),
+  });
+  const turns = new Turns({ core, plans: home.plans, clock, agents: () => agentsOf(ctx) });
+  ctx.effect(() => () => {
+    turns.close();
+    core.close();
+    home.close();
+    waiting.close();
+    clock.close();
+  }, 'model relay');
+  listen(ctx, core, turns, home);
+  register(ctx, new QueueAdapter({ core, ...home }), core);
+}
+
+function listen(ctx: Context, core: Core, turns: Turns, home: Home): void {
+  const everywhere = { global: true };
+  ctx.on('session/event', (session, event) => turns.heard(session, event), everywhere);
+  ctx.on('session/disposed', (session) => {
+    turns.disposed(session.id);
+    core.endSession(session.id);
+  }, everywhere);
+  ctx.on('agent/request', ({ agent, turn, step }, next) => {
+    core.rescue.requesting(agent.id, turn, step);
+    return next();
+  }, everywhere);
+  ctx.on('agent/request-error', (failed, next) => {
+    const ours = failed.provider === PROVIDER && !failed.signal.aborted
+      && core.rescue.take(failed.agent.id, failed.turn, failed.step);
+    return ours ? Promise.resolve({ kind: 'retry' as const }) : next();
+  }, everywhere);
+  ctx.on('llm/adapters-updated', () => home.catalog.adaptersChanged(), everywhere);
+}
+
+/** The route may be held still by a copy of this plugin that is being unloaded. */
+function register(ctx: Context, adapter: QueueAdapter, core: Core): void {
+  try {
+    ctx.llm.registerAdapter([PROVIDER], adapter);
+  } catch (error) {
+    ctx.logger.warn(`model relay: the provider ${PROVIDER} is taken: ${String(error)}`);
+    return;
+  }
+  // The first call finds it ready; a failure is told then, and again to every call.
+  core.engine.ready().catch(() => {});
+}
+
+function agentsOf(ctx: Context): Agents | undefined {
+  return ctx.get('agents') as Agents | undefined;
+}
+
+function recorderOf(file: string | undefined): LineRecorder | undefined {
+  if (file === undefined) return undefined;
+  return new LineRecorder((line, answer) => {
+    try {
+      appendFileSync(file, `${line}\n`);
+      appendFileSync(`${file}.answers`, answer);
+    } catch {
+      // A history that cannot be written is not worth a call.
+    }
+  });
+}

@@ -10,7 +10,7 @@ import type {
 } from '@deepseek-ai/dsh-llm';
 import { createUserMessage } from '@deepseek-ai/dsh-llm';
 
-import { Attempt, beatOf, bytesOf, type Beat } from './attempt.ts';
+import { Attempt, beatOf, bytesOf } from './attempt.ts';
 import type { Driver, Engine, EngineLost } from './engine.ts';
 import { judge } from './evidence.ts';
 import {
@@ -335,34 +335,9 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
   #chunk(attempt: Attempt, chunk: StreamChunk): void {
     if (chunk.type === 'finish') return this.#finished(attempt, chunk);
     if (chunk.type === 'usage') attempt.usage = chunk.usage;
-    const beat = beatOf(chunk);
-    if (attempt.committed) {
-      this.#give(chunk);
-      if (attempt.spoke || beat !== 'output') return this.#note(attempt, beat);
-    } else {
-      attempt.held.push(chunk);
-    }
-    if (beat === 'output') attempt.spoke = true;
-    this.#tellUntold(attempt);
-    this.#parts.engine.feed(this.#number,
-      `attempt ${attempt.number} chunk ${bytesOf(chunk)} ${beat}`);
-  }
-
-  /** After commit a piece moves clocks and nothing else: the engine hears of the latest in time. */
-  #note(attempt: Attempt, beat: Beat): void {
-    const at = this.#parts.clock.monoMs();
-    attempt.untoldWire = at;
-    if (beat !== 'wire') attempt.untoldToken = { at, beat };
-  }
-
-  #tellUntold(attempt: Attempt): void {
-    const { untoldToken, untoldWire } = attempt;
-    attempt.untoldToken = undefined;
-    attempt.untoldWire = undefined;
-    const tell = (beat: Beat, at: number): void =>
-      this.#parts.engine.feed(this.#number, `attempt ${attempt.number} chunk 0 ${beat}`, at);
-    if (untoldToken !== undefined) tell(untoldToken.beat, untoldToken.at);
-    if (untoldWire !== undefined && untoldWire !== untoldToken?.at) tell('wire', untoldWire);
+    if (attempt.committed) this.#give(chunk);
+    else attempt.held.push(chunk);
+    this.#parts.engine.beat(this.#number, attempt.number, bytesOf(chunk), beatOf(chunk));
   }
 
   #finished(attempt: Attempt, chunk: Extract<StreamChunk, { type: 'finish' }>): void {
@@ -371,14 +346,12 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     if (reason.kind === 'error' || reason.kind === 'aborted') {
       return this.#failed(attempt, reason.failure);
     }
-    this.#tellUntold(attempt);
     const finish = FINISHES[reason.kind] ?? 'stop';
     this.#feedEnd(attempt, `${finish} seen`);
   }
 
   /** The stream ended without a finish. */
   #ranOut(attempt: Attempt): void {
-    this.#tellUntold(attempt);
     attempt.failure = { code: 'STREAM_CLOSED', message: 'the stream ended without a finish' };
     this.#feedEnd(attempt, '- missing');
   }
@@ -404,7 +377,6 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     attempt.failure = failure;
     attempt.failureClass = judged.class;
     attempt.evidence = judged.evidence;
-    this.#tellUntold(attempt);
     // A level that the model no longer declares is left out, and it is asked once more (R35).
     const mend = attempt.effortSent && failure.code === 'UNSUPPORTED_REASONING_EFFORT';
     engine.feed(this.#number, `attempt ${attempt.number} failed ${judged.words} `
@@ -534,15 +506,9 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     this.#timer = undefined;
     if (this.#ended) return;
     const attempt = this.#current;
-    if (attempt !== undefined && !attempt.over) {
-      this.#tellUntold(attempt);
-      this.#tellBlocked(attempt);
-    }
-    if (this.#ended || this.#wakeAt === undefined) return;
-    if (this.#parts.clock.monoMs() < this.#wakeAt) {
-      if (this.#timer === undefined) this.#setTimer(this.#wakeAt);
-      return;
-    }
+    if (attempt !== undefined && !attempt.over) this.#tellBlocked(attempt);
+    if (this.#ended) return;
+    // Where the moment has moved on since, the engine answers with the new one.
     this.#ticking = this.#why.startsWith('clock ') ? this.#why.slice(6) : undefined;
     this.#parts.engine.feed(this.#number, 'tick');
     this.#ticking = undefined;
