@@ -212,14 +212,6 @@ fn choice(name: &str, choices: &'static [&'static str], written: &str) -> Result
         return Ok(Value::Text(written.to_owned()));
     }
     let message = format!("`{name}` does not know \"{}\"", mask::shown(written));
-    let later = name == "policy" && ["health", "chain", "persist"].contains(&written);
-    if later {
-        return Err(Misfit::new(
-            message,
-            "this version has the policies \"relay\" and \"none\"; \"relay\" with \
-             `parole_after = 0` and `rotate_after = 0` comes nearest",
-        ));
-    }
     let hint = match nearest(written, choices.iter().copied()) {
         Some(near) => format!("did you mean \"{near}\"? it is one of {}", listed(choices)),
         None => format!("it is one of {}", listed(choices)),

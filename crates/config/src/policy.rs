@@ -8,6 +8,12 @@ use crate::value::Value;
 pub enum Preset {
     /// The whole relay.
     Relay,
+    /// Candidates carry their health for everybody; the current one stays (H1 to H7).
+    Health,
+    /// A head and its fallbacks (C1 to C9).
+    Chain,
+    /// Round and round until an answer comes (P1 to P5).
+    Persist,
     /// One try on the first candidate, nothing held, judged or recorded.
     None,
 }
@@ -41,6 +47,26 @@ pub enum OnOverflow {
     Tell,
     /// A candidate whose known window is larger is tried.
     Larger,
+}
+
+/// Which call moves on when a candidate was found out (H5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switching {
+    /// This one.
+    InCall,
+    /// The next one; this one is told the failure.
+    NextCall,
+}
+
+/// What a call does that finds every candidate cooling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AllCooling {
+    /// It waits, as R5 says.
+    Wait,
+    /// It tries the one whose cooldown ends first.
+    Soonest,
+    /// It tries the first one.
+    Head,
 }
 
 /// Every field of a policy, with the gateway's defaults in [`PolicySettings::preset`].
@@ -103,6 +129,34 @@ pub struct PolicySettings {
     pub lease_rest_ms: u64,
     /// For how long a judged failure keeps other sessions' calls from retrying there (R8).
     pub judged_memory_ms: u64,
+    /// Whether a judged failure takes a candidate out for the day (R17).
+    pub quarantine: bool,
+    /// Whether the candidate that answered last stays the first one while it is healthy (H3).
+    pub sticky: bool,
+    /// The classes that move on and count; of others the failure goes up (C3). `all` is all.
+    pub switch_on: Vec<String>,
+    /// Which call moves on (H5).
+    pub switching: Switching,
+    /// Failures of a route in a row that open its breaker, 0 to 100; 0: it has none (H1, C4).
+    pub failure_threshold: u32,
+    /// How long a route cools when its breaker opens (H1, C4).
+    pub breaker_cooldown_ms: u64,
+    /// It doubles up to this with each probe that fails (H1).
+    pub breaker_cooldown_max_ms: u64,
+    /// Classes that open the breaker at once, for the longest time (H2).
+    pub breaker_at_once: Vec<String>,
+    /// What a call does that finds every candidate cooling.
+    pub all_cooling: AllCooling,
+    /// Whether a call that is through the queue waits and goes round again (P1).
+    pub persist: bool,
+    /// How often it goes round again at most; 0: no limit (P1).
+    pub max_rounds: u32,
+    /// The wait before the first further round; it doubles (P2).
+    pub backoff_ms: u64,
+    /// It doubles up to this (P2).
+    pub backoff_max_ms: u64,
+    /// How far such a wait may be off, up or down, in per cent (P2).
+    pub backoff_jitter: u32,
 }
 
 /// One field of [`PolicySettings`]: its key, and how it is written and read.
@@ -116,12 +170,42 @@ impl PolicySettings {
     /// A policy with nothing set on top of the preset.
     #[must_use]
     pub fn preset(preset: Preset) -> Self {
-        Self {
+        let relay = Self::relay();
+        let plain = || Self {
             policy: preset,
-            enabled: match preset {
-                Preset::Relay => true,
-                Preset::None => false,
+            retries: 0,
+            rotate_after: 0,
+            parole_after_ms: 0,
+            quarantine: false,
+            ..Self::relay()
+        };
+        match preset {
+            Preset::Relay => relay,
+            Preset::None => Self { policy: preset, enabled: false, ..relay },
+            Preset::Health => Self {
+                sticky: true,
+                switching: Switching::NextCall,
+                failure_threshold: 1,
+                breaker_at_once: names(&["auth", "not_found"]),
+                all_cooling: AllCooling::Soonest,
+                ..plain()
             },
+            Preset::Chain => Self {
+                switch_on: names(&SWITCH_ON),
+                failure_threshold: 1,
+                breaker_cooldown_ms: 30_000,
+                breaker_cooldown_max_ms: 30_000,
+                all_cooling: AllCooling::Head,
+                ..plain()
+            },
+            Preset::Persist => Self { persist: true, ..plain() },
+        }
+    }
+
+    fn relay() -> Self {
+        Self {
+            policy: Preset::Relay,
+            enabled: true,
             retries: 2,
             retry_pause_ms: 250,
             attempts_max: 16,
@@ -147,14 +231,64 @@ impl PolicySettings {
             lease_idle_ms: 300_000,
             lease_rest_ms: 5_000,
             judged_memory_ms: 60_000,
+            quarantine: true,
+            sticky: false,
+            switch_on: names(&["all"]),
+            switching: Switching::InCall,
+            failure_threshold: 0,
+            breaker_cooldown_ms: 60_000,
+            breaker_cooldown_max_ms: 600_000,
+            breaker_at_once: Vec::new(),
+            all_cooling: AllCooling::Wait,
+            persist: false,
+            max_rounds: 0,
+            backoff_ms: 1_000,
+            backoff_max_ms: 30_000,
+            backoff_jitter: 20,
         }
     }
 }
 
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// What a chain switches on (C3).
+const SWITCH_ON: [&str; 8] = [
+    "empty_response",
+    "rate_limited",
+    "overloaded",
+    "server_error",
+    "not_found",
+    "timeout",
+    "stall",
+    "transport_remote",
+];
+
+/// The failure classes that a user may name, and `all`.
+const CLASSES: [&str; 14] = [
+    "rate_limited",
+    "overloaded",
+    "server_error",
+    "timeout",
+    "transport_remote",
+    "empty_response",
+    "stall",
+    "quota_exhausted",
+    "auth",
+    "not_found",
+    "invalid_request",
+    "content_filter",
+    "context_overflow",
+    "all",
+];
+const SWITCHING: [&str; 2] = ["in-call", "next-call"];
+const ALL_COOLING: [&str; 3] = ["wait", "soonest", "head"];
+
 const CONTINUING: [&str; 3] = ["always", "auto", "never"];
 const COMMIT_ON: [&str; 3] = ["first-output", "first-token", "complete"];
 const ON_OVERFLOW: [&str; 2] = ["tell", "larger"];
-pub(crate) const PRESETS: [&str; 2] = ["relay", "none"];
+pub(crate) const PRESETS: [&str; 5] = ["relay", "health", "chain", "persist", "none"];
 
 impl Preset {
     /// The name in the file.
@@ -162,12 +296,17 @@ impl Preset {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Relay => PRESETS[0],
-            Self::None => PRESETS[1],
+            Self::Health => PRESETS[1],
+            Self::Chain => PRESETS[2],
+            Self::Persist => PRESETS[3],
+            Self::None => PRESETS[4],
         }
     }
 
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Relay, Self::None].into_iter().find(|preset| preset.name() == name)
+        [Self::Relay, Self::Health, Self::Chain, Self::Persist, Self::None]
+            .into_iter()
+            .find(|preset| preset.name() == name)
     }
 }
 
@@ -220,6 +359,37 @@ impl OnOverflow {
     }
 }
 
+impl Switching {
+    /// The name in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InCall => SWITCHING[0],
+            Self::NextCall => SWITCHING[1],
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::InCall, Self::NextCall].into_iter().find(|which| which.name() == name)
+    }
+}
+
+impl AllCooling {
+    /// The name in the file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wait => ALL_COOLING[0],
+            Self::Soonest => ALL_COOLING[1],
+            Self::Head => ALL_COOLING[2],
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Wait, Self::Soonest, Self::Head].into_iter().find(|what| what.name() == name)
+    }
+}
+
 macro_rules! row {
     ($name:literal, $kind:expr, $field:ident: $variant:ident as $type:ty, $en:literal, $zh:literal) => {
         Row {
@@ -259,10 +429,10 @@ const fn span(max_s: u64) -> Kind {
 
 /// The fields, in the order of the reference.
 #[rustfmt::skip]
-pub(crate) static ROWS: [Row; 27] = [
+pub(crate) static ROWS: [Row; 41] = [
     row!("policy", Kind::Choice(&PRESETS), policy: choice Preset,
-        "The preset that the other fields stand on: `relay` is the whole relay, `none` one try on the first candidate.",
-        "预设，其余字段叠加其上：`relay` 为完整接力，`none` 只在第一个候选上试一次。"),
+        "The preset that the other fields stand on: `relay` is the whole relay; `health` cools what fails for everybody and keeps the current candidate; `chain` is a head with fallbacks; `persist` goes round and round until an answer comes; `none` is one try on the first candidate.",
+        "预设，其余字段叠加其上：`relay` 为完整接力；`health` 对所有会话冷却出错的候选并保持当前候选；`chain` 为链头加备用；`persist` 一轮轮重试直到成功；`none` 只在第一个候选上试一次。"),
     row!("enabled", Kind::Bool, enabled: Bool as bool,
         "Off: one try on the first candidate; nothing is held, retried, judged or recorded (R0).",
         "关闭后只在第一个候选上试一次，不暂存、不重试、不判定、不记录（R0）。"),
@@ -341,4 +511,46 @@ pub(crate) static ROWS: [Row; 27] = [
     row!("judged_memory", span(3_600), judged_memory_ms: Ms as u64,
         "For how long a judged failure on another session leaves a call one attempt on that route, without retry (R8).",
         "其他会话在该线路上判定失败后的这段时间内，调用在其上只试一次、不重试（R8）。"),
+    row!("quarantine", Kind::Bool, quarantine: Bool as bool,
+        "Whether a judged failure takes the candidate out for the day, for its session and queue (R17); off with `health`, `chain` and `persist`.",
+        "判定失败是否将候选对该会话与队列隔离当日（R17）；`health`、`chain`、`persist` 下关闭。"),
+    row!("sticky", Kind::Bool, sticky: Bool as bool,
+        "Whether the candidate that answered a session last stays its first one while it is healthy, even when an earlier one recovers (H3); on with `health`.",
+        "上次答复该会话的候选健康时是否一直排在最前，即使更靠前的已恢复（H3）；`health` 下开启。"),
+    row!("switch_on", Kind::Choices(&CLASSES), switch_on: Texts as Vec<String>,
+        "The failure classes that count and move on; a failure of another class goes up, uncounted (C3). `all` is every class; `chain` has a list of its own.",
+        "计数并换候选的失败类别；其他类别直接上抛且不计数（C3）。`all` 为全部；`chain` 有自己的清单。"),
+    row!("switching", Kind::Choice(&SWITCHING), switching: choice Switching,
+        "Whether the call that finds a candidate out moves on itself (`in-call`), or is told the failure and only the next call moves on (`next-call`, which `health` has; H5).",
+        "发现候选出错的那次调用自己换候选（`in-call`），还是上抛失败、下一次调用才换（`next-call`，`health` 如此；H5）。"),
+    row!("failure_threshold", count(0, 100), failure_threshold: Integer as u32,
+        "Failures of a route in a row that open its breaker; below it the failure goes up; 0 is no breaker. Counts where `quarantine` is off; 1 with `health` and `chain` (H1, C4).",
+        "线路连续失败几次后熔断；未达到时失败上抛；0 表示不熔断。仅在 `quarantine` 关闭时计数；`health`、`chain` 下为 1（H1、C4）。"),
+    row!("breaker_cooldown", span(3_600), breaker_cooldown_ms: Ms as u64,
+        "How long a route cools, for everybody, when its breaker opens; then one live call probes it. 30 s with `chain` (H1, C4).",
+        "熔断时线路对所有会话冷却多久，之后放一次真实调用试探；`chain` 下为 30 秒（H1、C4）。"),
+    row!("breaker_cooldown_max", span(86_400), breaker_cooldown_max_ms: Ms as u64,
+        "`breaker_cooldown` doubles up to this with each probe that fails; 30 s with `chain`, so that it does not (H1).",
+        "每次试探失败 `breaker_cooldown` 加倍，以此为上限；`chain` 下为 30 秒，即不加倍（H1）。"),
+    row!("breaker_at_once", Kind::Choices(&CLASSES), breaker_at_once: Texts as Vec<String>,
+        "Failure classes that open the breaker at once, for `breaker_cooldown_max`; `auth` and `not_found` with `health` (H2).",
+        "立即熔断到 `breaker_cooldown_max` 的失败类别；`health` 下为 `auth` 与 `not_found`（H2）。"),
+    row!("all_cooling", Kind::Choice(&ALL_COOLING), all_cooling: choice AllCooling,
+        "What a call does that finds every candidate cooling: `wait` (R5), try the one whose cooldown ends `soonest` (with `health`), or the `head` (with `chain`).",
+        "所有候选都在冷却时：`wait` 等待（R5），`soonest` 试最先结束的（`health`），`head` 试第一个（`chain`）。"),
+    row!("persist", Kind::Bool, persist: Bool as bool,
+        "Whether a call that is through the queue waits and goes round again, for failures that may pass (P1, P3); on with `persist`.",
+        "一轮试完后，对可能恢复的失败是否等待并再来一轮（P1、P3）；`persist` 下开启。"),
+    row!("max_rounds", count(0, 1_000_000), max_rounds: Integer as u32,
+        "How often a call goes round again at most; 0 is no limit (P1).",
+        "一次调用最多再来几轮；0 表示不限（P1）。"),
+    row!("backoff", span(600), backoff_ms: Ms as u64,
+        "The wait before the first further round; it doubles with each (P2).",
+        "再来一轮之前的等待，每轮加倍（P2）。"),
+    row!("backoff_max", span(3_600), backoff_max_ms: Ms as u64,
+        "`backoff` doubles up to this (P2).",
+        "`backoff` 加倍的上限（P2）。"),
+    row!("backoff_jitter", count(0, 100), backoff_jitter: Integer as u32,
+        "How far such a wait may be off, up or down, in per cent (P2).",
+        "此等待上下浮动的百分比（P2）。"),
 ];

@@ -37,10 +37,12 @@ pub(crate) struct Reader<'a> {
 }
 
 /// Keys of other programs and earlier versions, and what to write instead.
-const ELSEWHERE: [(&str, &str); 6] = [
-    ("chains", "write one `[queues.ID]` with its `candidates` for each chain"),
+const ELSEWHERE: [(&str, &str); 5] = [
+    (
+        "chains",
+        "write `policy = \"chain\"` and the routes as `fallbacks` into `[direct]`, or a `[queues.ID]` for each chain",
+    ),
     ("match", "write the model names into `[aliases]`"),
-    ("fallbacks", "write a `[queues.ID]` whose `candidates` begin with the head"),
     ("models", "models stand in `[providers.ID]` as `models`, or in a queue's `candidates`"),
     ("on_failure", "after the first byte a failure is told as it is; only DSH continues turns"),
     ("api_base", "write `base_url`"),

@@ -62,6 +62,7 @@ pub(crate) fn other_value(section: &str, key: &Key) -> String {
         Kind::Text { .. } if key.name == "route" => "\"moonshot/b\"".to_owned(),
         Kind::Text { .. } => "\"something else\"".to_owned(),
         Kind::Texts if key.name == "allowed_origins" => "[\"tauri://localhost\"]".to_owned(),
+        Kind::Texts if key.name == "fallbacks" => "[\"deepseek/a\", \"moonshot/b\"]".to_owned(),
         Kind::Texts => "[\"one\", \"two\"]".to_owned(),
         Kind::SecretPairs => "{ \"x-team\" = \"a\" }".to_owned(),
         Kind::Secret => "\"abc\"".to_owned(),
