@@ -46,11 +46,11 @@ export function lastWord(
       };
     }
     case 'come-back': {
-      const seconds = Math.ceil(word.ms / 1000);
+      const seconds = Math.min(60, Math.max(1, Math.ceil(word.ms / 1000)));
       const failure = failed('RATE_LIMIT',
         `${exhausted(queue, list)} 请在 ${seconds} 秒后再试 / try again in ${seconds} seconds`);
       return {
-        failure: { ...failure, providerRetryAfterMs: Math.max(1, word.ms) },
+        failure: { ...failure, providerRetryAfterMs: seconds * 1000 },
         told: { code: 'come_back', seconds },
       };
     }
