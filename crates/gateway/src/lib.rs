@@ -40,3 +40,8 @@ pub use front::{StartError, openapi, stop_signal};
 pub use gateway::{Gateway, Running};
 pub use tasks::Tasks;
 pub use upstream::{Dial, MemoryStream, Proxies};
+
+/// How an answer of HTTP/1.1 is read, without a connection: for tests and fuzzing.
+pub mod http1 {
+    pub use crate::upstream::{Malformed, Whole, read_whole};
+}

@@ -8,12 +8,14 @@ mod coding;
 mod conn;
 mod connect;
 mod fault;
+mod h1;
 mod headers;
 mod send;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioTimer;
@@ -24,24 +26,21 @@ use crate::tasks::Tasks;
 
 pub(crate) use body::RequestBody;
 pub(crate) use coding::Decoder;
-pub(crate) use conn::AnswerBody;
 pub use connect::{Dial, MemoryStream};
-pub(crate) use fault::{At, Fault, body_fault};
+pub(crate) use fault::{At, Fault};
+pub use h1::{Malformed, Whole, read_whole};
 pub(crate) use headers::{RequestHeaders, answer_headers, error_headers};
-pub(crate) use send::{Progress, Sending};
+pub(crate) use send::{Answer, AnswerBody, Progress, Sending};
 
 use connect::Connector;
+use h1::head::{HEAD_BYTES_MAX, HEADERS_MAX};
+use h1::{Exchange, Pool, Reuse};
 
 /// Connections that nobody has used for so long are closed. Most servers keep theirs a minute or
 /// more; a shorter span here loses fewer races against them (R48).
 const POOL_IDLE: Duration = Duration::from_secs(50);
-/// Idle connections kept for each provider.
+/// Idle connections kept for each provider that is spoken to in HTTP/2.
 const POOL_MAX: usize = 256;
-/// Headers of an answer at most.
-const HEADERS_MAX: usize = 200;
-/// Bytes of an answer's head at most, and of what is read ahead of it.
-const HEAD_BYTES_MAX: usize = 256 * 1024;
-
 type HttpClient = Client<Connector, RequestBody>;
 
 /// What all providers share.
@@ -51,11 +50,14 @@ pub(crate) struct Upstream {
     connector: Connector,
 }
 
-/// The way to one provider: a client that keeps connections, and one that never does (R48).
+/// The way to one provider.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
-    pooled: HttpClient,
-    fresh: HttpClient,
+pub(crate) enum Lane {
+    /// HTTP/1.1, unless the provider asks for more (G14).
+    Own(Arc<Pool>),
+    /// HTTP/2 where the provider speaks it: a client that keeps connections, and one that never
+    /// does (R48).
+    Library { pooled: Box<HttpClient>, fresh: Box<HttpClient> },
 }
 
 /// Proxies of the environment (G14).
@@ -97,6 +99,9 @@ impl Upstream {
     /// The way to a provider.
     pub(crate) fn lane(&self, provider: &Provider) -> Lane {
         let connector = self.connector.for_provider(provider);
+        if !provider.http2 {
+            return Lane::Own(Pool::new(connector, self.tasks.clone()));
+        }
         let build = |idle_max: usize| {
             Client::builder(self.tasks.clone())
                 .pool_idle_timeout(POOL_IDLE)
@@ -108,7 +113,7 @@ impl Upstream {
                 .http1_max_buf_size(HEAD_BYTES_MAX)
                 .build(connector.clone())
         };
-        Lane { pooled: build(POOL_MAX), fresh: build(0) }
+        Lane::Library { pooled: Box::new(build(POOL_MAX)), fresh: Box::new(build(0)) }
     }
 
     /// Whether a TCP connection to a host stands within two seconds: the cheap look that tells this
@@ -120,11 +125,19 @@ impl Upstream {
 }
 
 impl Lane {
-    pub(crate) const fn pooled(&self) -> &HttpClient {
-        &self.pooled
+    /// Sends a request on a connection that rests, or on a new one.
+    pub(crate) fn send(&self, request: Request<RequestBody>) -> Sending {
+        match self {
+            Self::Own(pool) => Sending::Own(Box::new(Exchange::start(pool, Reuse::May, request))),
+            Self::Library { pooled, .. } => Sending::asked(pooled, request),
+        }
     }
 
-    pub(crate) const fn fresh(&self) -> &HttpClient {
-        &self.fresh
+    /// Sends a request on a connection that nobody has used (R48).
+    pub(crate) fn send_fresh(&self, request: Request<RequestBody>) -> Sending {
+        match self {
+            Self::Own(pool) => Sending::Own(Box::new(Exchange::start(pool, Reuse::Never, request))),
+            Self::Library { fresh, .. } => Sending::asked(fresh, request),
+        }
     }
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
-use http_body_util::{BodyExt, Limited};
 use serde::Deserialize;
 
 use ekiden_dialect::splice::{Edits, ThinkingBlocks, splice};
@@ -124,12 +123,12 @@ impl Front {
         *asked.method_mut() = Method::POST;
         *asked.uri_mut() = provider.count_endpoint.clone()?;
         *asked.headers_mut() = provider.headers.request(headers, "application/json");
-        let answer = provider.lane.pooled().request(asked).await.ok()?;
-        if !answer.status().is_success() {
+        let answer = provider.lane.send(asked).answer().await.ok()?;
+        if !answer.status.is_success() {
             return None;
         }
-        let body = Limited::new(answer.into_body(), ANSWER_MAX_BYTES).collect().await.ok()?;
-        let count: Count = serde_json::from_slice(&body.to_bytes()).ok()?;
+        let body = answer.body.whole(ANSWER_MAX_BYTES).await.ok()??;
+        let count: Count = serde_json::from_slice(&body).ok()?;
         Some(count.input_tokens)
     }
 }

@@ -13,10 +13,9 @@ use ekiden_dialect::stream::{Beat, Reader};
 use ekiden_dialect::whole::{self, Whole};
 use ekiden_dialect::{Dialect, splice};
 use ekiden_engine::AttemptId;
-use http::{HeaderMap, Response, header};
-use http_body::Body as _;
+use http::{HeaderMap, header};
 
-use crate::upstream::{AnswerBody, Decoder, Fault, Progress, Sending, body_fault};
+use crate::upstream::{Answer, AnswerBody, Decoder, Fault, Progress, Sending};
 
 /// Bytes of a whole answer at most.
 const WHOLE_MAX: usize = 64 * 1024 * 1024;
@@ -50,7 +49,7 @@ pub(crate) enum Streamed {
 }
 
 enum Phase {
-    Sending(Box<Sending>),
+    Sending(Sending),
     Events(Box<Events>),
     Body(Box<Collecting>),
     /// One look at another host, to tell whose fault it is.
@@ -125,7 +124,7 @@ impl Running {
         streamed: Streamed,
         (dialect, choices): (Dialect, u32),
     ) -> Self {
-        let phase = Phase::Sending(Box::new(sending));
+        let phase = Phase::Sending(sending);
         let reader = Reader::with_choices(dialect, choices);
         Self {
             id,
@@ -142,7 +141,7 @@ impl Running {
 
     /// The same request on another connection (R48).
     pub(crate) fn resend(&mut self, sending: Sending) {
-        self.phase = Phase::Sending(Box::new(sending));
+        self.phase = Phase::Sending(sending);
     }
 
     pub(crate) const fn reader(&self) -> &Reader {
@@ -185,8 +184,8 @@ impl Running {
     pub(crate) async fn drained(&mut self) {
         let Phase::Ended(body) = &mut self.phase else { return };
         for _ in 0..AFTER_END_FRAMES_MAX {
-            let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
-            if !matches!(frame, Some(Ok(_))) {
+            let piece = std::future::poll_fn(|cx| body.poll_piece(cx)).await;
+            if !matches!(piece, Some(Ok(_))) {
                 return;
             }
         }
@@ -237,25 +236,24 @@ impl Running {
         step
     }
 
-    fn head(&mut self, answer: Response<AnswerBody>) -> Option<Step> {
-        let (parts, body) = answer.into_parts();
-        let status = parts.status.as_u16();
-        let decoder = match Decoder::of(&parts.headers) {
+    fn head(&mut self, answer: Answer) -> Option<Step> {
+        let Answer { status, headers, body } = answer;
+        let decoder = match Decoder::of(&headers) {
             Ok(decoder) => decoder,
             Err(fault) => return Some(broken(fault.into())),
         };
-        let what = match (parts.status.is_success(), self.streamed) {
+        self.headers = headers;
+        let what = match (status.is_success(), self.streamed) {
             (false, _) => What::Error,
             (true, Streamed::No) => What::Answer,
-            (true, Streamed::Yes) if is_no_stream(&parts.headers) => What::Odd,
+            (true, Streamed::Yes) if is_no_stream(&self.headers) => What::Odd,
             (true, Streamed::Yes) => {
-                self.headers = parts.headers;
                 let sse = sse::Reader::new();
                 self.phase = Phase::Events(Box::new(Events { body, decoder, sse, ended: false }));
                 return Some(Step::Head);
             }
         };
-        self.headers = parts.headers;
+        let status = status.as_u16();
         let bytes = BytesMut::new();
         self.phase = Phase::Body(Box::new(Collecting { body, decoder, status, what, bytes }));
         (what != What::Answer).then_some(Step::HeadOfError)
@@ -276,16 +274,13 @@ impl Events {
             if self.ended {
                 return Poll::Ready(Step::Ended);
             }
-            match std::task::ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    let Ok(data) = frame.into_data() else { continue };
-                    match self.decoder.chunk(data) {
-                        Ok(data) if data.is_empty() => {}
-                        Ok(data) => self.sse.push(data),
-                        Err(fault) => return Poll::Ready(broken(fault.into())),
-                    }
-                }
-                Some(Err(error)) => return Poll::Ready(broken(body_fault(&error))),
+            match std::task::ready!(self.body.poll_piece(cx)) {
+                Some(Ok(data)) => match self.decoder.chunk(data) {
+                    Ok(data) if data.is_empty() => {}
+                    Ok(data) => self.sse.push(data),
+                    Err(fault) => return Poll::Ready(broken(fault.into())),
+                },
+                Some(Err(fault)) => return Poll::Ready(broken(fault)),
                 None => {
                     self.ended = true;
                     let Some(event) = self.sse.finish() else { continue };
@@ -311,9 +306,8 @@ impl Collecting {
             What::Odd => ODD_MAX,
         };
         loop {
-            match std::task::ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    let Ok(data) = frame.into_data() else { continue };
+            match std::task::ready!(self.body.poll_piece(cx)) {
+                Some(Ok(data)) => {
                     match self.decoder.chunk(data) {
                         Ok(data) => self.bytes.extend_from_slice(&data),
                         Err(fault) => return Poll::Ready(broken(fault.into())),
@@ -327,7 +321,7 @@ impl Collecting {
                 }
                 // An error's text that broke off is still the best evidence there is.
                 Some(Err(_)) if self.what == What::Error => return Poll::Ready(self.error()),
-                Some(Err(error)) => return Poll::Ready(broken(body_fault(&error))),
+                Some(Err(fault)) => return Poll::Ready(broken(fault)),
                 None => return Poll::Ready(self.all(dialect)),
             }
         }

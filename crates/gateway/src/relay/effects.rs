@@ -17,7 +17,7 @@ use crate::relay::last_word::{Last, last};
 use crate::relay::notes::Outcome;
 use crate::relay::outbound::{self, Terms};
 use crate::relay::start::{Named, name};
-use crate::upstream::{Sending, answer_headers};
+use crate::upstream::answer_headers;
 
 /// A mark before JSON that its readers need not accept (RFC 8259).
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -70,7 +70,7 @@ impl Driver {
         let Some(request) = outbound::request(&self.inbound, candidate, &body) else {
             return self.never_sent(start.attempt);
         };
-        let sending = Sending::start(candidate.provider.lane.pooled(), request);
+        let sending = candidate.provider.lane.send(request);
         let facts = self.inbound.request.facts();
         let streamed = if facts.stream { Streamed::Yes } else { Streamed::No };
         let reads = (candidate.provider.dialect, facts.choices);
@@ -100,7 +100,7 @@ impl Driver {
         };
         let Some(candidate) = self.notes.queue.candidates.get(running.candidate) else { return };
         if let Some(request) = outbound::request(&self.inbound, candidate, &running.sent) {
-            running.resend(Sending::start(candidate.provider.lane.fresh(), request));
+            running.resend(candidate.provider.lane.send_fresh(request));
         }
         if let Some(note) = self.notes.note(id) {
             note.sent = false;

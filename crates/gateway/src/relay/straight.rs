@@ -17,7 +17,7 @@ use crate::core::Core;
 use crate::evidence::{self, Around, Judged, Loopback};
 use crate::plan::CandidateRuntime;
 use crate::relay::attempt::{Running, Step, Streamed};
-use crate::upstream::{RequestBody, Sending};
+use crate::upstream::RequestBody;
 
 /// Output tokens that are asked for.
 const TOKENS_MAX: u32 = 8;
@@ -64,7 +64,7 @@ impl Core {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = endpoint.clone();
         *request.headers_mut() = provider.headers.request(&HeaderMap::new(), "application/json");
-        let sending = Sending::start(provider.lane.fresh(), request);
+        let sending = provider.lane.send_fresh(request);
         let sent = (body, 0);
         let mut running =
             Running::start(AttemptId(1), 0, sent, sending, Streamed::No, (dialect, 1));

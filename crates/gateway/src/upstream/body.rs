@@ -4,13 +4,13 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
 
 use ekiden_dialect::splice;
 
 /// Up to this size the pieces are joined: one write costs less than the copy.
-const JOINED_MAX: usize = 64 * 1024;
+const JOINED_MAX: u64 = 64 * 1024;
 
 /// A body of known length.
 #[derive(Clone, Debug, Default)]
@@ -22,15 +22,31 @@ pub(crate) struct RequestBody {
 
 impl RequestBody {
     pub(crate) fn of(body: &splice::Body) -> Self {
-        let left = body.len() as u64;
-        let pieces = if body.len() <= JOINED_MAX {
-            vec![body.to_bytes()]
-        } else {
-            let mut pieces: Vec<Bytes> = body.pieces().cloned().collect();
-            pieces.reverse();
-            pieces
-        };
-        Self { pieces, left }
+        let mut pieces: Vec<Bytes> = body.pieces().cloned().collect();
+        pieces.reverse();
+        Self { pieces, left: body.len() as u64 }
+    }
+
+    /// For a client that writes each piece by itself.
+    pub(super) fn joined(mut self) -> Self {
+        if self.pieces.len() > 1 && self.left <= JOINED_MAX {
+            let mut whole = BytesMut::with_capacity(self.left as usize);
+            for piece in self.pieces.iter().rev() {
+                whole.extend_from_slice(piece);
+            }
+            self.pieces = vec![whole.freeze()];
+        }
+        self
+    }
+
+    /// How many bytes are left of it.
+    pub(super) const fn len(&self) -> u64 {
+        self.left
+    }
+
+    /// In order of sending, the last one first.
+    pub(super) fn into_pieces(self) -> Vec<Bytes> {
+        self.pieces
     }
 }
 

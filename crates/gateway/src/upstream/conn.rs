@@ -1,4 +1,4 @@
-//! A connection that one request has at a time, and that can be cut from outside.
+//! A connection of the library's client, and how it is cut from outside.
 //!
 //! It refuses to send on for nobody: the client's library writes out what it has taken of a request
 //! even when nobody waits for the answer any more. Whoever has a connection and lets go of it before
@@ -54,9 +54,9 @@ pub(crate) struct Hold {
     number: u64,
 }
 
-/// The body of an answer. Dropping it before its end cuts the connection.
+/// The body of an answer from the library's client.
 #[derive(Debug)]
-pub(crate) struct AnswerBody {
+pub(crate) struct LibraryBody {
     body: Incoming,
     hold: Option<Hold>,
 }
@@ -108,7 +108,7 @@ impl Drop for Hold {
     }
 }
 
-impl AnswerBody {
+impl LibraryBody {
     pub(super) const fn new(body: Incoming, hold: Option<Hold>) -> Self {
         Self { body, hold }
     }
@@ -120,7 +120,7 @@ impl AnswerBody {
     }
 }
 
-impl Body for AnswerBody {
+impl Body for LibraryBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -144,7 +144,7 @@ impl Body for AnswerBody {
     }
 }
 
-impl Drop for AnswerBody {
+impl Drop for LibraryBody {
     fn drop(&mut self) {
         if self.body.is_end_stream() {
             self.release();

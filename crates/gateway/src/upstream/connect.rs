@@ -121,17 +121,23 @@ impl Connector {
         }
     }
 
-    async fn connect(self, uri: Uri) -> Result<Conn, ConnectFault> {
+    /// A stream on which HTTP can be spoken to the host of `uri`.
+    pub(super) async fn open(&self, uri: &Uri) -> Result<Way, ConnectFault> {
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let secure = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
-        let way = self.way(&uri, &host, port).await?;
+        let way = self.way(uri, &host, port).await?;
         if !secure {
-            return Ok(Conn::new(way.stream, way.proxied, false));
+            return Ok(way);
         }
         let stream = self.tls(&host, way.stream).await?;
-        let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok(Conn::new(Stream::Tls(Box::new(stream)), false, h2))
+        Ok(Way { stream: Stream::Tls(Box::new(stream)), proxied: false })
+    }
+
+    async fn connect(self, uri: Uri) -> Result<Conn, ConnectFault> {
+        let Way { stream, proxied } = self.open(&uri).await?;
+        let h2 = stream.speaks_h2();
+        Ok(Conn::new(stream, proxied, h2))
     }
 
     /// A plain stream to the host, through a proxy where one is due.
@@ -229,9 +235,11 @@ impl Service<Uri> for Connector {
     }
 }
 
-struct Way {
-    stream: Stream,
-    proxied: bool,
+/// A stream to a host.
+pub(super) struct Way {
+    pub(super) stream: Stream,
+    /// A proxy reads the request, and wants the whole URL in it.
+    pub(super) proxied: bool,
 }
 
 struct Via {
@@ -367,6 +375,14 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
+    /// Whether both sides have agreed on HTTP/2.
+    fn speaks_h2(&self) -> bool {
+        match self {
+            Self::Tls(io) => io.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Self::Tcp(_) | Self::Memory(_) => false,
+        }
+    }
+
     /// Closing it throws away what has not been sent.
     pub(super) fn discard_unsent(&self) {
         match self {

@@ -8,6 +8,7 @@ use ekiden_classify::TransportKind;
 
 use super::coding::DecodeFault;
 use super::connect::ConnectFault;
+use super::h1::Malformed;
 
 /// Why there is no answer, or no whole one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,7 +37,7 @@ pub(crate) enum At {
 }
 
 /// Before the head of an answer. `reused`: the connection had carried a request before.
-pub(crate) fn request_fault(
+pub(super) fn request_fault(
     error: &hyper_util::client::legacy::Error,
     reused: Option<bool>,
 ) -> Fault {
@@ -58,8 +59,29 @@ pub(crate) fn request_fault(
     Fault { kind, text, at }
 }
 
+/// There is no connection.
+pub(super) fn connect_fault(fault: &ConnectFault) -> Fault {
+    Fault { kind: connect_kind(fault), text: chain(fault), at: connect_at(fault) }
+}
+
+/// The connection broke.
+pub(super) fn broke(at: At, error: &io::Error) -> Fault {
+    Fault { kind: io_kind(error), text: format!("the connection broke: {error}"), at }
+}
+
+/// The connection was closed in an answer.
+pub(super) fn closed(at: At) -> Fault {
+    let text = "the connection was closed before the answer was complete".to_owned();
+    Fault { kind: Some(TransportKind::Eof), text, at }
+}
+
+/// What came is no answer.
+pub(super) fn malformed(at: At, error: Malformed) -> Fault {
+    Fault { kind: Some(TransportKind::MalformedChunk), text: error.to_string(), at }
+}
+
 /// Inside the body of an answer.
-pub(crate) fn body_fault(error: &hyper::Error) -> Fault {
+pub(super) fn body_fault(error: &hyper::Error) -> Fault {
     let kind = if error.is_parse() {
         Some(TransportKind::MalformedChunk)
     } else if error.is_incomplete_message() {
