@@ -16,6 +16,7 @@ import { hostHome, openHome, type Home } from './home.ts';
 import { loaderFrom } from './load.ts';
 import { NameTable } from './names.ts';
 import { LineRecorder } from './recorder.ts';
+import { serve } from './serving.ts';
 import { Turns, type Agents } from './turns.ts';
 
 export const name = 'ekiden';
@@ -40,10 +41,11 @@ export function apply(ctx: Context, config: RowConfig | undefined): void {
   const clock = new HostClock('let-go');
   const waiting = new HostClock('kept');
   const home = openHome(hostHome(process.env), clock, ctx.llm);
+  const instance = randomBytes(4).toString('hex');
   const core = new Core({
     clock, waiting, plans: home.plans, keeper: home.keeper, catalog: home.catalog,
     names: new NameTable(), loader: loaderFrom(new URL('.', import.meta.url)),
-    instance: randomBytes(4).toString('hex'), recorder: recorderOf(config?.record),
+    instance, recorder: recorderOf(config?.record),
     stream: (call, options) => guarded(call, () => ctx.llm.stream(options)),
     fault: (message) => ctx.logger.warn(message),
   });
@@ -57,6 +59,10 @@ export function apply(ctx: Context, config: RowConfig | undefined): void {
   }, 'model relay');
   listen(ctx, core, turns, home);
   register(ctx, new QueueAdapter({ core, ...home }), core);
+  serve(ctx, {
+    home, live: core, clock, instance, timers: () => clock.timers + waiting.timers,
+    classify: (evidence) => core.engine.classify(evidence),
+  });
 }
 
 function listen(ctx: Context, core: Core, turns: Turns, home: Home): void {

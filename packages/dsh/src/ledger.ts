@@ -33,7 +33,14 @@ export interface AttemptLine {
   readonly input: TokenCount;
   readonly output: TokenCount;
   readonly wasted: boolean;
+  readonly cached: null;
+  readonly cache_written: null;
+  readonly cost: null;
+  readonly token: null;
 }
+
+/** What the gateway knows of an attempt and the host does not say: prices, caches, clients' tokens. */
+const UNKNOWN_HERE = { cached: null, cache_written: null, cost: null, token: null } as const;
 
 /** A call as it is shown. */
 export interface CallLine {
@@ -49,7 +56,7 @@ export interface CallLine {
 
 /** What is summed by what. */
 export interface SumFilter {
-  readonly by: 'day' | 'queue' | 'route' | 'session';
+  readonly by: 'day' | 'queue' | 'route' | 'session' | 'call';
   readonly from_day?: number;
   readonly to_day?: number;
   readonly session?: string;
@@ -66,6 +73,9 @@ interface TokenSum {
 
 interface Share {
   attempts: number;
+  readonly cached: 0;
+  readonly priced: 0;
+  readonly cost: readonly never[];
   readonly input: TokenSum;
   readonly output: TokenSum;
 }
@@ -159,8 +169,8 @@ export function attemptLine(row: AttemptRow, day: number): Line {
 export function attemptShown(row: AttemptRow): AttemptLine {
   return {
     call: row.call, attempt: row.attempt, session: row.session, queue: row.queue, route: routeText(row.route),
-    began_ms: row.beganMs, took_ms: row.tookMs, state: row.state, class: row.class ?? null, status: row.status ?? null,
-    input: tokens(row.inputTokens), output: tokens(row.outputTokens), wasted: row.wasted,
+    began_ms: row.beganMs, took_ms: Math.round(row.tookMs), state: row.state, class: row.class ?? null, status: row.status ?? null,
+    input: tokens(row.inputTokens), output: tokens(row.outputTokens), wasted: row.wasted, ...UNKNOWN_HERE,
   };
 }
 
@@ -172,13 +182,13 @@ export function callLine(row: CallRow): Line {
 /** A call as it is shown. */
 export function callShown(row: CallRow): CallLine {
   return {
-    call: row.call, session: row.session, queue: row.queue, began_ms: row.beganMs, took_ms: row.tookMs,
+    call: row.call, session: row.session, queue: row.queue, began_ms: row.beganMs, took_ms: Math.round(row.tookMs),
     attempts: row.attempts, route: row.route ? routeText(row.route) : null, state: row.state,
   };
 }
 
 function shown({ day: _, ...row }: Kept): AttemptLine {
-  return row;
+  return { ...row, ...UNKNOWN_HERE };
 }
 
 function tokens(count: number | undefined): TokenCount {
@@ -193,7 +203,7 @@ function asked(row: Kept, filter: SumFilter): boolean {
 }
 
 function share(): Share {
-  return { attempts: 0, input: { reported: 0, estimated: 0 }, output: { reported: 0, estimated: 0 } };
+  return { attempts: 0, cached: 0, priced: 0, cost: [], input: { reported: 0, estimated: 0 }, output: { reported: 0, estimated: 0 } };
 }
 
 function add(share: Share, row: Kept): void {

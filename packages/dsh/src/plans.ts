@@ -16,7 +16,7 @@ const POLICY_WORDS = [
   'continue_on_failover', 'continues_max', 'continue_delay', 'commit', 'hold_bytes_max',
   'rotate_after', 'overflow', 'retry_when_all_quarantined', 'failover_on_filter',
   'parole_after', 'parole_max', 'parole_idle', 'lease_rest', 'lease_idle', 'judged_memory', 'client_stall',
-  'quarantine', 'sticky', 'switch_on', 'moves', 'breaker_threshold', 'breaker_cooldown', 'breaker_max',
+  'quarantine', 'sticky', 'switch_on', 'switching', 'failure_threshold', 'breaker_cooldown', 'breaker_cooldown_max',
   'breaker_at_once', 'all_cooling', 'persist', 'max_rounds', 'backoff', 'backoff_max', 'backoff_jitter',
 ] as const;
 
@@ -153,11 +153,13 @@ function candidatePlan({ route, set }: CandidateConfig, catalog: Catalog): Candi
 function policyWords(config: Config, set: Readonly<Record<string, Value>>): string {
   const on = single(config, 'top', 'enabled') === true && valueOf(config, set, 'enabled') === true
     && valueOf(config, set, 'policy') !== 'none';
-  return [on ? 'on' : 'off', ...POLICY_WORDS.map((name) => word(valueOf(config, set, name)))].join(' ');
+  return [on ? 'on' : 'off', ...POLICY_WORDS.map((name) => word(name, valueOf(config, set, name)))].join(' ');
 }
 
 /** A value as the engine reads it: a list is its length, then its members; every class is `all`. */
-function word(value: Value | undefined): string {
+function word(name: string, value: Value | undefined): string {
+  // The engine counts in hundredths of a per cent.
+  if (name === 'backoff_jitter') return String(Number(value) * 100);
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (typeof value !== 'object') return String(value);
   return value.includes('all') ? 'all' : [value.length, ...value].join(' ');

@@ -4,19 +4,16 @@
  */
 import type { Value } from './values.ts';
 
-/** The names of the policies. */
-export const POLICIES = ['relay', 'none', 'health', 'chain', 'persist'] as const;
-
 /** Classes that `chain` switches on (C3). */
 const SWITCHING = [
   'rate_limited', 'overloaded', 'server_error', 'timeout', 'transport_remote', 'empty_response', 'stall', 'not_found',
 ];
 
-/** Fields of the engine that only presets set, as `relay` has them. */
+/** Fields in which the policies differ, as `relay` has them. */
 const RELAY: Readonly<Record<string, Value>> = {
-  quarantine: true, sticky: false, switch_on: ['all'], moves: 'in-call', breaker_threshold: 0,
-  breaker_cooldown: 60_000, breaker_max: 600_000, breaker_at_once: [], all_cooling: 'wait',
-  persist: false, max_rounds: 0, backoff: 1_000, backoff_max: 30_000, backoff_jitter: 2_000,
+  quarantine: true, sticky: false, switch_on: ['all'], switching: 'in-call', failure_threshold: 0,
+  breaker_cooldown: 60_000, breaker_cooldown_max: 600_000, breaker_at_once: [], all_cooling: 'wait',
+  persist: false, max_rounds: 0, backoff: 1_000, backoff_max: 30_000, backoff_jitter: 20,
 };
 
 /** No quarantine, parole, rotation, continue; no retries. */
@@ -26,11 +23,11 @@ const PLAIN: Readonly<Record<string, Value>> = {
 
 const PRESETS: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
   health: {
-    ...PLAIN, sticky: true, moves: 'next-call', breaker_threshold: 1, breaker_at_once: ['auth', 'not_found'],
+    ...PLAIN, sticky: true, switching: 'next-call', failure_threshold: 1, breaker_at_once: ['auth', 'not_found'],
     all_cooling: 'soonest',
   },
   chain: {
-    ...PLAIN, switch_on: SWITCHING, breaker_threshold: 1, breaker_cooldown: 30_000, breaker_max: 30_000, all_cooling: 'head',
+    ...PLAIN, switch_on: SWITCHING, failure_threshold: 1, breaker_cooldown: 30_000, breaker_cooldown_max: 30_000, all_cooling: 'head',
   },
   persist: { ...PLAIN, persist: true },
 };

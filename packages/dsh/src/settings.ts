@@ -7,7 +7,7 @@
  */
 import { ROWS, type KeyRow, type Takes } from './keys.ts';
 import { checked, expected, Misfit, nearest, written, type Value } from './values.ts';
-import { POLICIES, presetValue } from './presets.ts';
+import { presetValue } from './presets.ts';
 import { shown } from './masked.ts';
 import type { Route } from './ports.ts';
 import type { Spot } from './json-text.ts';
@@ -40,8 +40,6 @@ const HERE: Readonly<Record<string, Value>> = {
   'clock.connect_timeout': 0, 'clock.headers_timeout': 0, 'clock.first_byte_timeout': 0,
   'clock.progress_timeout': 0,
 };
-
-const POLICY: Takes = { kind: 'choice', of: POLICIES };
 
 const COUNT: Takes = { kind: 'integer', min: 0, max: 1_000_000_000 };
 
@@ -282,7 +280,9 @@ class SettingsReader {
         continue;
       }
       try {
-        found[name] = checked(name, key.takes, given);
+        const value = checked(name, key.takes, given);
+        if (CLASS_LISTS.includes(name)) classes(name, value);
+        found[name] = value;
       } catch (error) {
         if (!(error instanceof Misfit)) throw error;
         this.#problem(at, error.message, error.hint);
@@ -303,6 +303,23 @@ class SettingsReader {
   }
 }
 
+/** Keys that list failure classes. */
+const CLASS_LISTS: readonly string[] = ['switch_on', 'breaker_at_once'];
+
+const CLASSES: readonly string[] = [
+  'all', 'rate_limited', 'overloaded', 'server_error', 'timeout', 'transport_remote', 'empty_response', 'stall',
+  'quota_exhausted', 'auth', 'not_found', 'invalid_request', 'content_filter', 'context_overflow', 'local_network',
+  'aborted', 'truncated',
+];
+
+function classes(name: string, value: Value): void {
+  for (const one of Array.isArray(value) ? value as readonly string[] : []) {
+    if (CLASSES.includes(one)) continue;
+    const near = nearest(one, CLASSES);
+    throw new Misfit(`\`${name}\` does not know "${shown(one)}"`, `${near ? `did you mean "${near}"? ` : ''}it lists failure classes: ${CLASSES.join(', ')}`);
+  }
+}
+
 function pick(table: Record<string, unknown>, names: ReadonlySet<string>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(table).filter(([name]) => names.has(name)));
 }
@@ -316,8 +333,7 @@ function own(group: Group, name: string, takes: Takes, fallback: Value, en: stri
 }
 
 /** A key of the gateway with what holds here. */
-function ours(row: KeyRow): Key {
-  const gateway = row.group === 'policy' && row.name === 'policy' ? { ...row, takes: POLICY } : row;
+function ours(gateway: KeyRow): Key {
   const here = HERE[`${gateway.group}.${gateway.name}`];
   const fallback = here ?? parsedDefault(gateway);
   if (fallback === undefined) return gateway;

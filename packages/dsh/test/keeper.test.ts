@@ -146,8 +146,8 @@ test('r34 the ledger sums what is reported, and tells waste apart', async (t) =>
   assert.equal(next, 'p/a/b');
   assert.deepEqual(sums, [{
     key: 'p/a/b', complete: 1, unknown: 1,
-    all: { attempts: 2, input: { reported: 10, estimated: 0 }, output: { reported: 4, estimated: 0 } },
-    waste: { attempts: 1, input: { reported: 0, estimated: 0 }, output: { reported: 0, estimated: 0 } },
+    all: { attempts: 2, cached: 0, priced: 0, cost: [], input: { reported: 10, estimated: 0 }, output: { reported: 4, estimated: 0 } },
+    waste: { attempts: 1, cached: 0, priced: 0, cost: [], input: { reported: 0, estimated: 0 }, output: { reported: 0, estimated: 0 } },
   }]);
   assert.deepEqual(ledger.sums({ by: 'route', limit: 9, after: 'p/a/b' }).sums.map(({ key, waste }) => [key, waste.input.reported]), [['z/m', 7]]);
   assert.deepEqual(ledger.attemptsOf('c1').map(({ attempt, state }) => [attempt, state]), [[1, 'complete'], [2, 'unknown'], [3, 'complete']]);
