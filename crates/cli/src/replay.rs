@@ -219,6 +219,7 @@ enum Happened {
     Gone,
     Woken,
     TimeUp,
+    Stopped,
 }
 
 impl Happened {
@@ -229,6 +230,7 @@ impl Happened {
             Input::ClientGone => Some(Self::Gone),
             Input::Woken => Some(Self::Woken),
             Input::Tick => Some(Self::TimeUp),
+            Input::Stop => Some(Self::Stopped),
             Input::ClientBlocked | Input::ClientReady => None,
         }
     }
@@ -241,6 +243,7 @@ impl Say for Happened {
             Self::Gone => "the client left".to_owned(),
             Self::Woken => "what it waits for may have come".to_owned(),
             Self::TimeUp => "a clock or a wait ran out".to_owned(),
+            Self::Stopped => "somebody stopped it".to_owned(),
         }
     }
 
@@ -250,6 +253,7 @@ impl Say for Happened {
             Self::Gone => "客户端离开".to_owned(),
             Self::Woken => "所等的可能来了".to_owned(),
             Self::TimeUp => "时限或等待到点".to_owned(),
+            Self::Stopped => "有人叫停".to_owned(),
         }
     }
 }

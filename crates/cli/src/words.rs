@@ -130,6 +130,7 @@ impl Say for WaitFor {
             Self::StandIn => "for this session's other run to end",
             Self::Seat => "for a free seat",
             Self::Probe => "for the call that is trying it after its cooldown",
+            Self::Round => "to go round its queue again",
         }
         .to_owned()
     }
@@ -142,6 +143,7 @@ impl Say for WaitFor {
             Self::StandIn => "等本会话的另一次运行结束",
             Self::Seat => "等空席位",
             Self::Probe => "等冷却后先行的那个调用",
+            Self::Round => "等下一轮",
         }
         .to_owned()
     }
@@ -236,6 +238,10 @@ impl Say for Verdict {
             Self::Whole => "its answer was whole".to_owned(),
             Self::Truncated => "its answer was cut by its token limit".to_owned(),
             Self::Cooled { ms } => format!("it cools for {}, for everybody", Span(*ms).english()),
+            Self::Struck { named_ms: Some(ms) } => {
+                format!("a strike against it; it cools for {}", Span(*ms).english())
+            }
+            Self::Struck { named_ms: None } => "a strike against it".to_owned(),
             Self::Quarantined { until_ms: Some(_) } => {
                 "this session leaves it alone until its own reset".to_owned()
             }
@@ -249,6 +255,10 @@ impl Say for Verdict {
             Self::Whole => "回答完整".to_owned(),
             Self::Truncated => "回答被词元上限截断".to_owned(),
             Self::Cooled { ms } => format!("对所有会话冷却 {}", Span(*ms).chinese()),
+            Self::Struck { named_ms: Some(ms) } => {
+                format!("记一次失败；冷却 {}", Span(*ms).chinese())
+            }
+            Self::Struck { named_ms: None } => "记一次失败".to_owned(),
             Self::Quarantined { until_ms: Some(_) } => {
                 "本会话将它隔离，到它自己的重置时刻".to_owned()
             }
@@ -269,6 +279,7 @@ impl Say for LastWord {
             Self::EmptyQueue => "an error: the queue has no candidates".to_owned(),
             Self::LocalNetwork => "an error: this machine's network is in trouble".to_owned(),
             Self::Deadline => "an error: the call's own time was up".to_owned(),
+            Self::Stopped => "an error: somebody stopped the call".to_owned(),
             Self::Broken(_, class) => {
                 format!("an error instead of the answer's end: {}", class.english())
             }
@@ -284,6 +295,7 @@ impl Say for LastWord {
             Self::EmptyQueue => "错误：队列没有候选".to_owned(),
             Self::LocalNetwork => "错误：本机网络有问题".to_owned(),
             Self::Deadline => "错误：调用自身的时间已到".to_owned(),
+            Self::Stopped => "错误：有人停止了这次调用".to_owned(),
             Self::Broken(_, class) => format!("以错误结束，而不是正常结尾：{}", class.chinese()),
         }
     }

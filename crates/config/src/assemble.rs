@@ -16,20 +16,20 @@ use crate::clocks::{self, ClockSettings};
 use crate::discover;
 use crate::keys;
 use crate::load::{self, KeyFile};
-use crate::lookup;
 use crate::mask;
+use crate::named::{aliases, prices};
 use crate::policy::{self, PolicySettings, Preset};
-use crate::problem::{Draft, Severity, nearest};
+use crate::problem::{Draft, Severity};
 use crate::read::{Fields, Reader, Unset, in_order, joined};
 use crate::settings::{
-    Alias, Candidate, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin,
-    Profile, Provider, Queue, SessionField, UnknownModel,
+    Candidate, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin, Profile,
+    Provider, Queue, SessionField, UnknownModel,
 };
 use crate::url::BaseUrl;
 
 /// Sections that stand inside the top one.
-const INNER: [&str; 7] =
-    ["providers", "queues", "defaults", "direct", "aliases", "journal", "limits"];
+const INNER: [&str; 8] =
+    ["providers", "queues", "defaults", "direct", "aliases", "prices", "journal", "limits"];
 
 /// The id of the queue that is there when none is written (G8).
 pub(crate) const DEFAULT_QUEUE: &str = "default";
@@ -61,7 +61,7 @@ pub(crate) fn config(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Config {
     let providers = providers(reader, root, listen);
     let queues = queues(reader, root, &providers, &defaults);
     let aliases = aliases(reader, root, &queues);
-    let direct = direct(reader, root, &defaults);
+    let direct = direct(reader, root, &providers, &defaults);
     let mut config = Config {
         listen,
         time_zone: top.text("time_zone").map(str::to_owned),
@@ -87,6 +87,7 @@ pub(crate) fn config(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Config {
         providers,
         queues,
         aliases,
+        prices: prices(reader, root),
         direct,
         default_policy: defaults.policy(None, Preset::Relay),
         default_clocks: defaults.clocks(None),
@@ -198,7 +199,7 @@ fn limits(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Limits {
     }
 }
 
-fn inner_table<'t, 'i>(root: &'t DeTable<'i>, name: &str) -> Option<&'t DeTable<'i>> {
+pub(crate) fn inner_table<'t, 'i>(root: &'t DeTable<'i>, name: &str) -> Option<&'t DeTable<'i>> {
     root.get(name).and_then(|entry| entry.get_ref().as_table())
 }
 
@@ -272,6 +273,7 @@ fn provider(
         drop_fields: fields.texts("drop_fields"),
         allow_link_local,
         models: fields.texts("models"),
+        hidden: fields.is_on("hidden", Unset::Off),
     })
 }
 
@@ -500,61 +502,28 @@ fn warn_of_unspoken(
     reader.warn(Some(id.span()), message, hint.to_owned());
 }
 
-fn aliases(reader: &mut Reader<'_>, root: &DeTable<'_>, queues: &[Queue]) -> Vec<Alias> {
-    let mut list = Vec::new();
-    let Some(table) = inner_table(root, "aliases") else {
-        return list;
-    };
-    for (pattern, entry) in in_order(table) {
-        let written = pattern.get_ref().as_ref();
-        let shown = mask::shown(written);
-        let Some(queue) = entry.get_ref().as_str() else {
-            reader.error(
-                entry.span(),
-                format!("alias `{shown}` has the wrong type: {}", entry.get_ref().type_str()),
-                "write `\"claude-*\" = \"default\"`, with a queue's id on the right".to_owned(),
-            );
-            continue;
-        };
-        reader.note("aliases", written, entry.span());
-        let ids = || queues.iter().map(|queue| queue.id.as_str());
-        if !ids().any(|id| id == queue) {
-            let near = nearest(queue, ids());
-            reader.error(
-                entry.span(),
-                format!("alias `{shown}` leads to no queue: {}", mask::shown(queue)),
-                near.map_or_else(
-                    || format!("the queues are: {}", ids().collect::<Vec<_>>().join(", ")),
-                    |near| format!("did you mean \"{near}\"?"),
-                ),
-            );
-        }
-        if ids().any(|id| id == written) {
-            reader.error(
-                pattern.span(),
-                format!("alias `{shown}` is the id of a queue"),
-                "a queue's id comes first (R1), so this alias would never be used: take it out"
-                    .to_owned(),
-            );
-        } else if let Some(id) = ids().find(|id| *id != queue && lookup::matches(written, id)) {
-            reader.warn(
-                Some(pattern.span()),
-                format!("alias `{shown}` also covers the queue `{id}`"),
-                format!("a queue's id comes first (R1): `{id}` stays `{id}`"),
-            );
-        }
-        list.push(Alias { pattern: written.to_owned(), queue: queue.to_owned() });
-    }
-    list
-}
-
-fn direct(reader: &mut Reader<'_>, root: &DeTable<'_>, defaults: &Defaults) -> Direct {
+fn direct(
+    reader: &mut Reader<'_>,
+    root: &DeTable<'_>,
+    providers: &[Provider],
+    defaults: &Defaults,
+) -> Direct {
     let fields =
         inner_table(root, "direct").map(|table| section(reader, Some(table), "direct", "direct"));
-    Direct {
-        policy: defaults.policy(fields.as_ref(), Preset::None),
-        clocks: defaults.clocks(fields.as_ref()),
+    let policy = defaults.policy(fields.as_ref(), Preset::None);
+    let clocks = defaults.clocks(fields.as_ref());
+    let fallbacks = match &fields {
+        Some(fields) => candidates::fallbacks(reader, fields, providers, clocks),
+        None => Vec::new(),
+    };
+    if !fallbacks.is_empty() && !policy.enabled {
+        reader.warn(
+            fields.as_ref().and_then(|fields| fields.span("fallbacks")),
+            "`fallbacks` are never asked while calls of `[direct]` have policy `none`".to_owned(),
+            "write `policy = \"chain\"` into `[direct]`".to_owned(),
+        );
     }
+    Direct { policy, clocks, fallbacks }
 }
 
 pub(crate) fn is_id(text: &str) -> bool {

@@ -80,6 +80,35 @@ pub(crate) fn read(
     list
 }
 
+/// Reads `fallbacks` of `[direct]` (C2).
+pub(crate) fn fallbacks(
+    reader: &mut Reader<'_>,
+    fields: &Fields,
+    providers: &[Provider],
+    clocks: ClockSettings,
+) -> Vec<Candidate> {
+    let known: Vec<String> = providers.iter().map(|provider| provider.id.clone()).collect();
+    let place = Place { queue: "", providers, known: &known, queues: &[], clocks };
+    let span = fields.span("fallbacks").unwrap_or_default();
+    let mut list = Vec::new();
+    for route in fields.texts("fallbacks") {
+        let Some((provider, model)) = known_route(reader, span.clone(), &route, &place) else {
+            continue;
+        };
+        let fallback = candidate(provider, model, &Fields::none(""), &place);
+        if list.iter().any(|other: &Candidate| other.route() == fallback.route()) {
+            reader.error(
+                span.clone(),
+                format!("route `{}` stands twice in `fallbacks`", mask::shown(&fallback.route())),
+                "keep one of the two".to_owned(),
+            );
+            continue;
+        }
+        list.push(fallback);
+    }
+    list
+}
+
 /// Provider and model of `provider/model`, `provider|model` or `provider model`; the model may
 /// hold further slashes.
 pub(crate) fn split_route(text: &str) -> Option<(&str, &str)> {
@@ -244,19 +273,18 @@ fn known_route<'r>(
         return None;
     }
     let near = nearest(provider, place.known.iter().map(String::as_str));
-    reader.error(
-        span,
-        format!("provider `{}` is unknown", mask::shown(provider)),
-        match near {
-            Some(near) => format!("did you mean \"{near}/{}\"?", mask::shown(model)),
-            None if place.known.is_empty() => {
-                format!(
-                    "write `[providers.{}]` with `base_url` and `dialect`",
-                    mask::shown(provider)
-                )
-            }
-            None => format!("the providers are: {}", place.known.join(", ")),
-        },
+    // R40: an import may bring it before its provider is there.
+    let hint = match near {
+        Some(near) => format!("did you mean \"{near}/{}\"?", mask::shown(model)),
+        None if place.known.is_empty() => {
+            format!("write `[providers.{}]` with `base_url` and `dialect`", mask::shown(provider))
+        }
+        None => format!("the providers are: {}", place.known.join(", ")),
+    };
+    reader.warn(
+        Some(span),
+        format!("provider `{}` is unknown: its candidate is passed over", mask::shown(provider)),
+        hint,
     );
-    None
+    Some((provider, model))
 }

@@ -43,15 +43,15 @@ use crate::value::Value;
 #[derive(Clone, PartialEq, Debug)]
 pub enum Change {
     /// A key gets a value: `reset_hour`, `defaults.retries`, `providers.ID.base_url`,
-    /// `queues.ID.wait_max`, `queues.ID.candidates.0.effort` (from 0), `aliases.PATTERN`. Whether
-    /// it fits is told by the parser, as of any file.
+    /// `queues.ID.wait_max`, `queues.ID.candidates.0.effort` (from 0), `aliases.PATTERN`,
+    /// `prices.PROVIDER/MODEL`. Whether it fits is told by the parser, as of any file.
     Set {
         /// Which key.
         path: String,
         /// What it gets.
         value: Value,
     },
-    /// A key, an alias or a whole provider goes, and its default holds again.
+    /// A key, an alias, a price or a whole provider goes, and its default holds again.
     Unset {
         /// Which.
         path: String,
@@ -362,7 +362,7 @@ pub(crate) enum Spot {
 }
 
 /// The key that a path such as `queues.default.retries` names, with bounds and words; `None`: there
-/// is none, or it is an alias.
+/// is none, or it is an alias or a price.
 #[must_use]
 pub fn key_at(path: &str) -> Option<&'static Key> {
     let (groups, name) = place_of(path)?;
@@ -374,7 +374,7 @@ pub fn key_at(path: &str) -> Option<&'static Key> {
 /// # Errors
 /// When the path names no key, or the text does not fit it: in words that need no file.
 pub fn value_from_text(path: &str, text: &str) -> Result<Value, EditError> {
-    if path.starts_with("aliases.") {
+    if path.starts_with("aliases.") || path.starts_with("prices.") {
         return Ok(Value::Text(text.to_owned()));
     }
     let key = key_at(path).ok_or_else(|| no_key(path))?;
@@ -447,8 +447,11 @@ fn candidate_of(rest: &str) -> Option<(&str, usize)> {
 
 pub(crate) fn spot(path: &str) -> Result<Spot, EditError> {
     let owned = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect();
-    if let Some(pattern) = path.strip_prefix("aliases.").filter(|pattern| !pattern.is_empty()) {
-        return Ok(Spot::Key(owned(&["aliases"]), pattern.to_owned()));
+    for section in ["aliases", "prices"] {
+        let name = path.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            return Ok(Spot::Key(owned(&[section]), name.to_owned()));
+        }
     }
     if key_at(path).is_none() {
         return match path.strip_prefix("providers.").filter(|id| !id.is_empty()) {

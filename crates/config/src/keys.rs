@@ -23,6 +23,8 @@ pub enum Group {
     Candidate,
     /// A policy's fields: `[defaults]`, `[queues.ID]`, `[direct]`.
     Policy,
+    /// `[direct]`, beside a policy's fields and clocks.
+    Direct,
     /// Clocks: `[defaults]`, `[queues.ID]`, `[direct]`, an entry of `candidates`.
     Clock,
 }
@@ -157,7 +159,7 @@ impl Key {
 }
 
 /// The sections, in the order of the reference.
-pub static SECTIONS: [Section; 9] = [
+pub static SECTIONS: [Section; 10] = [
     Section {
         path: "",
         groups: &[Group::Top],
@@ -190,7 +192,7 @@ pub static SECTIONS: [Section; 9] = [
     },
     Section {
         path: "direct",
-        groups: &[Group::Policy, Group::Clock],
+        groups: &[Group::Direct, Group::Policy, Group::Clock],
         about_en: "What holds for calls that name `provider/model`; its `policy` is `none` unless set.",
         about_zh: "直接以 `provider/model` 调用时的取值；`policy` 默认为 `none`。",
     },
@@ -199,6 +201,12 @@ pub static SECTIONS: [Section; 9] = [
         groups: &[],
         about_en: "Model names of your own: `\"claude-*\" = \"default\"`. `*` stands for any text, `?` for one character. A queue's id comes before any alias; an exact name before a pattern; of several patterns the one with the most literal characters holds.",
         about_zh: "自定义模型名：`\"claude-*\" = \"default\"`。`*` 代表任意文本，`?` 代表一个字符。队列 id 先于别名，精确名先于通配；多个通配匹配时取字面字符最多者。",
+    },
+    Section {
+        path: "prices",
+        groups: &[],
+        about_en: "What a million tokens of a route cost, where it is not what the table of known models says or the table does not know it: `\"deepseek/deepseek-v4-pro\" = \"CNY 3 in, 6 out, 0.025 cached\"`. `in`: input; `out`: output; `cached`: input that was read from a cache; `written`: input that was written to one. Currencies are `USD` and `CNY`, and none is turned into the other (R34).",
+        about_zh: "某条线路每百万词元的价格，用于已知模型表没有或与之不同时：`\"deepseek/deepseek-v4-pro\" = \"CNY 3 in, 6 out, 0.025 cached\"`。`in` 输入，`out` 输出，`cached` 命中缓存的输入，`written` 写入缓存的输入。货币为 `USD` 或 `CNY`，不作换算（R34）。",
     },
     Section {
         path: "journal",
@@ -243,7 +251,7 @@ const fn seconds(min: u64, max: u64) -> Kind {
 const NAME: Kind = Kind::Text { max_chars: 100 };
 
 #[rustfmt::skip]
-static KEYS: [Key; 43] = [
+static KEYS: [Key; 45] = [
     key(Group::Top, "listen", Kind::Listen,
         "Where the gateway listens. Other machines reach it only on an address that is not loopback, and then it starts only with a client token and an admin token (G9).",
         "网关监听地址。监听非回环地址时其他机器才能访问，且须先有客户端令牌和管理令牌才会启动（G9）。").default_is("\"127.0.0.1:8787\"").variable_is("EKIDEN_LISTEN"),
@@ -333,12 +341,19 @@ static KEYS: [Key; 43] = [
         "地址是否可为链路本地或云元数据服务（G9）。").default_is("false"),
     key(Group::Provider, "models", Kind::Texts,
         "Models that are known without asking.", "无需询问即已知的模型。").default_is("[]"),
+    key(Group::Provider, "hidden", Kind::Bool,
+        "Whether its models are left out where candidates are chosen; calls are not concerned (R38).",
+        "选择候选时是否不列出其模型；不影响调用（R38）。").default_is("false"),
 
     key(Group::Queue, "name", NAME,
         "The name that people see; renaming keeps the id (R1).", "显示给人看的名称；改名不改 id（R1）。").default_is("the id"),
     key(Group::Queue, "candidates", Kind::Candidates,
         "In the order in which they are tried: `\"provider/model\"`, a table with a `route`, or one text with a candidate a line (R2).",
         "按尝试顺序排列：`\"provider/model\"`、带 `route` 的表，或每行一个候选的一段文本（R2）。").default_is("[]"),
+
+    key(Group::Direct, "fallbacks", Kind::Texts,
+        "Who is asked, in order, after the model that was asked for: `\"provider/model\"`, none of them twice. It takes a policy that moves on, such as `chain` (C1, C2); empty, a call passes as it is (C8).",
+        "所请求的模型之后按序尝试的备用：`\"provider/model\"`，不得重复。需要会换候选的策略，如 `chain`（C1、C2）；为空时请求原样放行（C8）。").default_is("[]"),
 
     key(Group::Candidate, "route", Kind::Text { max_chars: 300 },
         "`provider/model`.", "`provider/model`。").default_is("required"),

@@ -35,8 +35,11 @@ pub mod keys;
 mod load;
 mod lookup;
 mod mask;
+mod models;
+mod named;
 pub mod paths;
 mod policy;
+mod price;
 mod problem;
 mod read;
 pub mod reference;
@@ -53,12 +56,16 @@ pub use discover::{LOCAL_SERVERS, LocalServer, Source, WELL_KNOWN, WellKnown};
 pub use env::{Env, FixedEnv, ProcessEnv};
 pub use load::{CONFIG_VARIABLE, LoadError, Loaded, QueuesFrom};
 pub use lookup::{Lookup, PICKER_PREFIX, Via, matches};
-pub use policy::{CommitOn, Continuing, OnOverflow, PolicySettings, Preset};
+pub use models::{
+    DATE as MODELS_DATE, KnownModel, SOURCE as MODELS_SOURCE, known_model, known_models,
+};
+pub use policy::{AllCooling, CommitOn, Continuing, OnOverflow, PolicySettings, Preset, Switching};
+pub use price::{Budget, Currency, MoneyError, NANO, Price, amount};
 pub use problem::{Place, Problem, Problems, Severity};
 pub use replace::{ReplaceError, replace_private};
 pub use settings::{
     Alias, Candidate, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin,
-    Profile, Provider, Queue, SessionField, UnknownModel,
+    PriceOf, Profile, Provider, Queue, SessionField, UnknownModel,
 };
 pub use show::Setting;
 pub use stored::{KEYS_FILE, KeysError, StoredKeys, WithKeys};

@@ -96,7 +96,7 @@ pub fn schema() -> String {
         let named = section.path.ends_with(".ID");
         let body = match section.path {
             "" | "queues.ID.candidates" => continue,
-            "aliases" => {
+            "aliases" | "prices" => {
                 "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}}".to_owned()
             }
             _ if named => {

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use secrecy::SecretString;
 
 use crate::clocks::{ClockSettings, Clocks};
+use crate::models;
 use crate::policy::PolicySettings;
+use crate::price::Price;
 use crate::url::BaseUrl;
 
 /// Everything that was set, checked; shared as `Arc<Config>`.
@@ -47,6 +49,8 @@ pub struct Config {
     pub queues: Vec<Queue>,
     /// Model names of the user's own (R1).
     pub aliases: Vec<Alias>,
+    /// What models cost, as the user says it, before the table of known models (R34).
+    pub prices: Vec<PriceOf>,
     /// What holds for calls that name `provider/model` (spec section 4).
     pub direct: Direct,
     /// The policy of queues that say nothing.
@@ -167,6 +171,8 @@ pub struct Provider {
     pub allow_link_local: bool,
     /// Models that are known without asking.
     pub models: Vec<String>,
+    /// Whether its models are left out where candidates are chosen; calls are not concerned (R38).
+    pub hidden: bool,
 }
 
 /// Where a credential comes from. Never holds it.
@@ -202,7 +208,8 @@ pub struct Queue {
 /// A route in a queue with its own options.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// The provider's id; always one of [`Config::providers`].
+    /// The provider's id. It may be none of [`Config::providers`]: the candidate is then kept, shown as
+    /// missing and passed over (R40).
     pub provider: String,
     /// The model as the provider calls it.
     pub model: String,
@@ -231,6 +238,15 @@ pub struct Alias {
     pub queue: String,
 }
 
+/// What a model costs, by the user's own word (R34).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PriceOf {
+    /// `provider/model`.
+    pub route: String,
+    /// How much.
+    pub price: Price,
+}
+
 /// What holds for calls that name `provider/model`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Direct {
@@ -238,6 +254,8 @@ pub struct Direct {
     pub policy: PolicySettings,
     /// On top of what the provider's place gives.
     pub clocks: ClockSettings,
+    /// Who is asked after the model that was asked for (C2); no route twice.
+    pub fallbacks: Vec<Candidate>,
 }
 
 /// Where a value comes from (G7).
@@ -272,6 +290,30 @@ impl Config {
         self.providers.iter().find(|provider| provider.id == id)
     }
 
+    /// Stand-ins for the providers that candidates name and that are not there (R40): nothing can be
+    /// sent to them.
+    #[must_use]
+    pub fn unknown_providers(&self) -> Vec<Provider> {
+        let mut list: Vec<Provider> = Vec::new();
+        for candidate in self.queues.iter().flat_map(|queue| &queue.candidates) {
+            let id = &candidate.provider;
+            if self.provider(id).is_none() && !list.iter().any(|known| known.id == *id) {
+                list.extend(Provider::unknown(id));
+            }
+        }
+        list
+    }
+
+    /// What a model of a provider costs (R34): the user's own price, else that of the table of known
+    /// models; `None`: nobody says.
+    #[must_use]
+    pub fn price(&self, provider: &str, model: &str) -> Option<Price> {
+        let route = format!("{provider}/{model}");
+        let own = self.prices.iter().find(|own| own.route == route).map(|own| own.price);
+        let known = || models::known_model(self.provider(provider)?, model)?.price;
+        own.or_else(known)
+    }
+
     /// The clocks of a direct call to a provider (R11).
     #[must_use]
     pub fn direct_clocks(&self, provider: &Provider) -> Clocks {
@@ -286,6 +328,30 @@ impl Config {
 }
 
 impl Provider {
+    /// A provider of which nothing but its id is known.
+    fn unknown(id: &str) -> Option<Self> {
+        // RFC 6761: no such name ever resolves.
+        let base_url = BaseUrl::parse("https://unknown.invalid/v1").ok()?;
+        Some(Self {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            vendor: base_url.vendor(),
+            base_url,
+            dialect: Dialect::OpenAiChat,
+            profile: Profile::Compatible,
+            credential: Credential::None,
+            key: None,
+            http2: false,
+            proxy: None,
+            headers: Vec::new(),
+            stream_usage: false,
+            drop_fields: Vec::new(),
+            allow_link_local: false,
+            models: Vec::new(),
+            hidden: false,
+        })
+    }
+
     /// The URL of one of the dialect's endpoints, `models` or the dialect's own: vendors of the
     /// Anthropic dialect give a base URL without the version, the others with it.
     #[must_use]

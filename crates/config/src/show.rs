@@ -45,8 +45,13 @@ impl Config {
         sheet.clocks("defaults", &self.default_clocks.resolve(Locality::Remote));
         sheet.policy("direct", &self.direct.policy);
         sheet.clocks("direct", &self.direct.clocks.resolve(Locality::Remote));
+        let fallbacks = self.direct.fallbacks.iter().map(Candidate::route).collect();
+        sheet.put("direct", "fallbacks", Some(Value::Texts(fallbacks)));
         for alias in &self.aliases {
             sheet.put("aliases", &alias.pattern, Some(Value::Text(alias.queue.clone())));
+        }
+        for own in &self.prices {
+            sheet.put("prices", &own.route, Some(Value::Text(own.price.to_string())));
         }
         sheet.list
     }
@@ -77,7 +82,8 @@ impl Config {
         sheet.put("", "time_zone", self.time_zone.clone().map(Value::Text));
         sheet.put("", "reset_hour", Some(Value::Integer(self.reset_hour.into())));
         let mut digest = Fnv::new();
-        for setting in &sheet.list {
+        // What is only shown or left out of lists decides nothing.
+        for setting in sheet.list.iter().filter(|setting| !setting.path.ends_with(".hidden")) {
             digest.setting(setting);
         }
         digest.0
@@ -140,6 +146,7 @@ impl Sheet<'_> {
         self.put(&path, "drop_fields", Some(Value::Texts(provider.drop_fields.clone())));
         self.put(&path, "allow_link_local", Some(Value::Bool(provider.allow_link_local)));
         self.put(&path, "models", Some(Value::Texts(provider.models.clone())));
+        self.put(&path, "hidden", Some(Value::Bool(provider.hidden)));
     }
 
     fn queue(&mut self, queue: &Queue) {

@@ -4,6 +4,7 @@
 //! It refuses to do a call's work: it admits, settles, tells and remembers.
 
 mod recall;
+pub(crate) mod spending;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -76,6 +77,7 @@ pub struct Core {
     pub(crate) calls: Calls,
     pub(crate) changes: Changes,
     pub(crate) tokens: Arc<ClientTokens>,
+    pub(crate) spending: spending::Spending,
     instance: String,
     seed: u64,
     next_call: AtomicU64,
@@ -178,6 +180,7 @@ impl Core {
             calls: Calls::default(),
             changes: Changes::default(),
             tokens: options.tokens.unwrap_or_default(),
+            spending: spending::Spending::default(),
             instance,
             seed,
             next_call: AtomicU64::new(0),
@@ -499,7 +502,8 @@ impl Core {
             Fact::Unverified { place } => {
                 return records.push(Record::Unverified { place: self.place(place) });
             }
-            Fact::Cooled { route: id, ms, class, call, attempt } => {
+            Fact::Cooled { route: id, ms, class, call, attempt }
+            | Fact::Opened { route: id, ms, class, call, attempt, .. } => {
                 let evidence = evidence(attempt);
                 (Some(call), What::Cooled { route: route(id), ms, class, evidence })
             }
@@ -519,9 +523,11 @@ impl Core {
             Fact::Attempted { attempt, verdict, class, .. } => {
                 let row =
                     witness.and_then(|call| call.row(&Ended { attempt, verdict, class, at: now }));
+                row.iter().for_each(|row| self.spending.add(row));
                 return records.extend(row.map(Record::Attempt));
             }
             Fact::Turned { day } => {
+                self.spending.turn(day);
                 records.push(Record::Turned { day });
                 (None, What::Turned { day })
             }
@@ -529,7 +535,13 @@ impl Core {
             Fact::Unseated { route, holder, .. } => {
                 return self.seat(route, holder, Held::GivenBack);
             }
-            Fact::Called { .. } => return,
+            // Pauses and turns have no line in the journal yet.
+            Fact::Called { .. }
+            | Fact::ServedInstead { .. }
+            | Fact::Continued { .. }
+            | Fact::NotContinued { .. }
+            | Fact::Paused { .. }
+            | Fact::Resumed { .. } => return,
         };
         records.push(self.entry(now, call.map(|id| self.call_name(id)), what));
     }
@@ -558,7 +570,7 @@ fn summed(engine: &Engine, fact: &Fact, witness: Option<&dyn Witness>) -> Option
     let Fact::Attempted { route, verdict, .. } = *fact else { return None };
     let speed = match verdict {
         Verdict::Spared => return None,
-        Verdict::Cooled { .. } | Verdict::Quarantined { .. } => None,
+        Verdict::Cooled { .. } | Verdict::Struck { .. } | Verdict::Quarantined { .. } => None,
         Verdict::Whole | Verdict::Truncated => witness.and_then(|call| {
             let session = call.session();
             Some((session, engine.speed(session, route)?))

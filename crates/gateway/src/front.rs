@@ -224,6 +224,7 @@ impl Front {
         let config = plan.config();
         let call = self.open_call(dialect, config)?;
         let of_token = token.map(|token| open_for(token, dialect)).transpose()?;
+        self.within_budget(token, dialect)?;
         let refuse = |error: IntakeError| Box::new(error.into_response(dialect));
         let (request, held) =
             self.read(dialect, config, &parts.headers, body).await.map_err(refuse)?;
@@ -242,7 +243,12 @@ impl Front {
             query: parts.uri.query().map(str::to_owned),
             headers: parts.headers,
             request: Arc::new(request),
-            permit: CallPermit { call: Some(call), held: Some(held), token: of_token },
+            permit: CallPermit {
+                call: Some(call),
+                held: Some(held),
+                token: of_token,
+                payer: token.map(|token| token.id.as_str().into()),
+            },
         })
     }
 
@@ -259,6 +265,32 @@ impl Front {
             );
             Box::new(retry_after(refused(dialect, Fault::Unavailable, &message), 1))
         })
+    }
+
+    /// G9: what is spent is counted when an attempt is over, so that calls which are open together may
+    /// exceed the budget by what they take.
+    fn within_budget(
+        &self,
+        token: Option<&Arc<Token>>,
+        dialect: Dialect,
+    ) -> Result<(), Box<Response<Body>>> {
+        let Some(token) = token else { return Ok(()) };
+        let Some(budget) = token.made_as.budget_per_day else { return Ok(()) };
+        // It turns the day if that is due.
+        let ends_ms = self.core.turn();
+        if !self.core.spending.of(&token.id).exhausts(budget) {
+            return Ok(());
+        }
+        let minutes = ends_ms.saturating_sub(self.core.clock().now().wall_ms).div_ceil(60_000);
+        let message = format!(
+            "This token has spent its budget of {budget} a day. The day ends in {} h {} min.",
+            minutes / 60,
+            minutes % 60
+        );
+        let mut response = refused(dialect, Fault::RateLimited, &message);
+        let name = header::HeaderName::from_static("x-should-retry");
+        response.headers_mut().insert(name, HeaderValue::from_static("false"));
+        Err(Box::new(response))
     }
 
     async fn read<B>(

@@ -143,4 +143,6 @@ pub struct CallPermit {
     pub(crate) held: Option<HeldBytes>,
     /// Its place among the open calls of its token.
     pub(crate) token: Option<OpenCall>,
+    /// The id of that token, for the ledger.
+    pub(crate) payer: Option<Arc<str>>,
 }

@@ -13,12 +13,13 @@ use http::Uri;
 use secrecy::ExposeSecret;
 
 use ekiden_config::{
-    Candidate as CandidateSettings, Clocks as ClockSettings, Config, PolicySettings, Profile,
-    Provider, Queue as QueueSettings,
+    Candidate as CandidateSettings, Clocks as ClockSettings, Config, PolicySettings, Price,
+    Profile, Provider, Queue as QueueSettings,
 };
 use ekiden_dialect::Dialect;
 use ekiden_engine::{
-    Candidate, Clocks, CommitOn, Continuing, OnOverflow, Policy, Presence, Queue, QueueId, Switch,
+    AllCooling, Candidate, Class, ClassSet, Clocks, CommitOn, Continuing, Moves, OnOverflow,
+    Policy, Presence, Queue, QueueId, Switch,
 };
 
 use crate::names::Names;
@@ -67,6 +68,8 @@ pub struct CandidateRuntime {
     pub effort_levels: Vec<String>,
     /// More output tokens than this are not asked for.
     pub max_tokens: Option<u32>,
+    /// What it costs, if anybody says so (R34).
+    pub price: Option<Price>,
 }
 
 /// A provider as requests go to it.
@@ -81,6 +84,15 @@ pub struct ProviderRuntime {
     pub(crate) count_endpoint: Option<Uri>,
     pub(crate) headers: RequestHeaders,
     pub(crate) lane: Lane,
+    /// Whether the settings have it; the candidates of one that is not there are passed over (R40).
+    standing: Standing,
+}
+
+/// Whether the settings have a provider.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Standing {
+    Configured,
+    Unknown,
 }
 
 impl fmt::Debug for QueueRuntime {
@@ -103,7 +115,7 @@ impl Plan {
         upstream: &Upstream,
         instance: &str,
     ) -> Self {
-        let providers: BTreeMap<_, _> = config
+        let mut providers: BTreeMap<_, _> = config
             .providers
             .iter()
             .map(|provider| {
@@ -111,6 +123,12 @@ impl Plan {
                 (provider.id.clone(), Arc::new(runtime))
             })
             .collect();
+        for provider in config.unknown_providers() {
+            let standing = Standing::Unknown;
+            let runtime = ProviderRuntime::new(&provider, upstream, instance);
+            let runtime = ProviderRuntime { standing, endpoint: None, ..runtime };
+            providers.insert(provider.id, Arc::new(runtime));
+        }
         let queues = config
             .queues
             .iter()
@@ -137,7 +155,8 @@ impl Plan {
         self.queues.iter().find(|queue| &*queue.id == id)
     }
 
-    /// A model of a provider outside any queue, as a queue of one. `None`: no such provider, or too
+    /// A model of a provider outside any queue, as a queue of itself and the fallbacks that direct
+    /// calls have (C1, C2). `None`: no such provider, or too
     /// many different names were asked for.
     pub(crate) fn direct(
         &self,
@@ -146,6 +165,9 @@ impl Plan {
         names: &Names,
     ) -> Option<Arc<QueueRuntime>> {
         let runtime = self.providers.get(provider)?;
+        if runtime.standing == Standing::Unknown {
+            return None;
+        }
         let id = format!("{provider}/{model}");
         let mut direct = self.direct.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = direct.get(&id) {
@@ -154,9 +176,40 @@ impl Plan {
         if direct.len() >= DIRECT_MAX {
             return None;
         }
-        let queue = Arc::new(QueueRuntime::of_model(&self.config, &id, model, runtime, names));
+        let queue = Arc::new(self.of_model(&id, model, runtime, names));
         direct.insert(id, Arc::clone(&queue));
         Some(queue)
+    }
+
+    fn of_model(
+        &self,
+        id: &str,
+        model: &str,
+        provider: &Arc<ProviderRuntime>,
+        names: &Names,
+    ) -> QueueRuntime {
+        let config = &self.config;
+        let head = CandidateSettings {
+            provider: provider.settings.id.clone(),
+            model: model.to_owned(),
+            effort: None,
+            effort_levels: Vec::new(),
+            context_window: None,
+            max_tokens: None,
+            max_sessions: None,
+            max_in_flight: None,
+            clocks: config.direct_clocks(&provider.settings),
+        };
+        let mut rows = vec![row(config, &head, provider, names)];
+        // C8: without a policy that moves on there is nobody but the head.
+        let fallbacks = &config.direct.fallbacks;
+        let others =
+            fallbacks.iter().filter(|other| config.direct.policy.enabled && other.route() != id);
+        rows.extend(others.filter_map(|other| {
+            let provider = self.providers.get(&other.provider)?;
+            Some(row(config, other, provider, names))
+        }));
+        QueueRuntime::new(config, id, id, &config.direct.policy, rows, names)
     }
 }
 
@@ -173,39 +226,15 @@ impl QueueRuntime {
         providers: &BTreeMap<String, Arc<ProviderRuntime>>,
         names: &Names,
     ) -> Self {
-        let known = |candidate: &&CandidateSettings| providers.contains_key(&candidate.provider);
         let rows: Vec<(CandidateRuntime, Candidate)> = queue
             .candidates
             .iter()
-            .filter(known)
             .filter_map(|candidate| {
                 let provider = providers.get(&candidate.provider)?;
-                Some(row(candidate, provider, names))
+                Some(row(config, candidate, provider, names))
             })
             .collect();
         Self::new(config, &queue.id, &queue.name, &queue.policy, rows, names)
-    }
-
-    fn of_model(
-        config: &Config,
-        id: &str,
-        model: &str,
-        provider: &Arc<ProviderRuntime>,
-        names: &Names,
-    ) -> Self {
-        let candidate = CandidateSettings {
-            provider: provider.settings.id.clone(),
-            model: model.to_owned(),
-            effort: None,
-            effort_levels: Vec::new(),
-            context_window: None,
-            max_tokens: None,
-            max_sessions: None,
-            max_in_flight: None,
-            clocks: config.direct_clocks(&provider.settings),
-        };
-        let rows = vec![row(&candidate, provider, names)];
-        Self::new(config, id, id, &config.direct.policy, rows, names)
     }
 
     fn new(
@@ -240,8 +269,9 @@ impl CandidateRuntime {
     /// Whether it can serve an asker of that dialect. One whose key is missing would only be told so
     /// by its provider; it is passed over instead.
     fn presence(&self, dialect: Dialect) -> Presence {
-        let speaks = self.provider.dialect == dialect && self.provider.endpoint.is_some();
-        if speaks && !self.provider.settings.lacks_key() {
+        let provider = &self.provider;
+        let there = provider.standing == Standing::Configured && provider.endpoint.is_some();
+        if there && provider.dialect == dialect && !self.provider.settings.lacks_key() {
             Presence::Present
         } else {
             Presence::Missing
@@ -251,6 +281,9 @@ impl CandidateRuntime {
     /// Why it cannot serve an asker of that dialect, for people.
     pub(crate) fn lack(&self, dialect: Dialect) -> Option<String> {
         let settings = &self.provider.settings;
+        if self.provider.standing == Standing::Unknown {
+            return Some(format!("there is no provider `{}`", settings.id));
+        }
         if self.provider.dialect != dialect {
             return Some(format!(
                 "speaks {}, which is not translated yet",
@@ -312,6 +345,7 @@ impl ProviderRuntime {
             headers: RequestHeaders::new(settings, dialect, instance),
             lane: upstream.lane(settings),
             settings: settings.clone(),
+            standing: Standing::Configured,
         }
     }
 
@@ -321,6 +355,7 @@ impl ProviderRuntime {
 }
 
 fn row(
+    config: &Config,
     settings: &CandidateSettings,
     provider: &Arc<ProviderRuntime>,
     names: &Names,
@@ -341,6 +376,7 @@ fn row(
         effort: settings.effort.clone(),
         effort_levels: settings.effort_levels.clone(),
         max_tokens: settings.max_tokens,
+        price: config.price(&settings.provider, &settings.model),
     };
     (runtime, candidate)
 }
@@ -394,8 +430,37 @@ fn engine_policy(settings: &PolicySettings, enabled: bool) -> Policy {
         lease_idle_ms: settings.lease_idle_ms,
         judged_memory_ms: settings.judged_memory_ms,
         client_stall_ms: settings.client_stall_ms,
-        ..Policy::RELAY
+        quarantine: switch(settings.quarantine),
+        sticky: switch(settings.sticky),
+        switch_on: class_set(&settings.switch_on),
+        moves: match settings.switching {
+            ekiden_config::Switching::InCall => Moves::InCall,
+            ekiden_config::Switching::NextCall => Moves::NextCall,
+        },
+        breaker_threshold: settings.failure_threshold,
+        breaker_ms: settings.breaker_cooldown_ms,
+        breaker_max_ms: settings.breaker_cooldown_max_ms,
+        breaker_at_once: class_set(&settings.breaker_at_once),
+        all_cooling: match settings.all_cooling {
+            ekiden_config::AllCooling::Wait => AllCooling::Wait,
+            ekiden_config::AllCooling::Soonest => AllCooling::Soonest,
+            ekiden_config::AllCooling::Head => AllCooling::Head,
+        },
+        persist: switch(settings.persist),
+        rounds_max: settings.max_rounds,
+        backoff_ms: settings.backoff_ms,
+        backoff_max_ms: settings.backoff_max_ms,
+        backoff_jitter_bp: settings.backoff_jitter * 100,
     }
+}
+
+/// The classes of that name; `all` is all of them.
+fn class_set(names: &[String]) -> ClassSet {
+    if names.iter().any(|name| name == "all") {
+        return ClassSet::ALL;
+    }
+    let classes: Vec<Class> = names.iter().filter_map(|name| Class::from_name(name)).collect();
+    ClassSet::of(&classes)
 }
 
 /// The queue with the digest of its own text, so that a trace names what it ran on.

@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ekiden_config::Budget;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -53,6 +54,8 @@ pub struct NewToken {
     pub queues: Vec<String>,
     /// How many of its calls may be open at once; `None`: as many as everybody's.
     pub calls_max: Option<u32>,
+    /// What it may spend a day; `None`: as much as it likes.
+    pub budget_per_day: Option<Budget>,
 }
 
 /// A token as it is known: everything but itself.
@@ -145,6 +148,8 @@ struct Line {
     queues: Vec<String>,
     #[serde(default)]
     calls_max: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    budget_per_day: Option<String>,
     made_ms: u64,
     sha256: String,
 }
@@ -293,9 +298,10 @@ impl Token {
 
 impl Line {
     fn of(token: &Token) -> Self {
-        let NewToken { name, scope, queues, calls_max } = token.made_as.clone();
+        let NewToken { name, scope, queues, calls_max, budget_per_day } = token.made_as.clone();
         let (id, made_ms, sha256) = (token.id.clone(), token.made_ms, hex(&token.digest));
-        Self { id, name, scope, queues, calls_max, made_ms, sha256 }
+        let budget_per_day = budget_per_day.map(|budget| budget.to_string());
+        Self { id, name, scope, queues, calls_max, budget_per_day, made_ms, sha256 }
     }
 
     fn token(self) -> Option<Token> {
@@ -304,6 +310,8 @@ impl Line {
             scope: self.scope,
             queues: self.queues,
             calls_max: self.calls_max,
+            // One that cannot be read must not let everything through.
+            budget_per_day: self.budget_per_day.map(|text| text.parse()).transpose().ok()?,
         };
         let mut digest = [0; 32];
         if self.sha256.len() != 64 || !self.sha256.is_ascii() {
@@ -377,7 +385,13 @@ mod tests {
     use super::*;
 
     fn wish(scope: Scope) -> NewToken {
-        NewToken { name: "a".into(), scope, queues: vec!["fast".into()], calls_max: Some(2) }
+        NewToken {
+            name: "a".into(),
+            scope,
+            queues: vec!["fast".into()],
+            calls_max: Some(2),
+            budget_per_day: Some(Budget::Tokens(5)),
+        }
     }
 
     #[test]

@@ -26,10 +26,10 @@ pub use entry::{Entry, Told, Waited, What};
 pub use folder::{FolderError, StateFolder};
 pub use masked::{ERROR_CHARS_MAX, Evidence, masked};
 pub use memory::{Bounds, MemoryStore};
-pub use page::{JournalFilter, PAGE_MAX, Share, Sum, SumBy, SumFilter, SumKey, TokenSum};
+pub use page::{JournalFilter, MoneySum, PAGE_MAX, Share, Sum, SumBy, SumFilter, SumKey, TokenSum};
 pub use record::{
-    AttemptRow, AttemptState, CATALOG_BYTES_MAX, CallName, CallRow, Catalog, Ending, Place, Record,
-    Tokens,
+    AttemptRow, AttemptState, Basis, CATALOG_BYTES_MAX, CallName, CallRow, Catalog, Cost, Currency,
+    Ending, Place, Record, Tokens,
 };
 pub use sqlite::{BATCH_MS_MAX, FILE_NAME, OpenError, SqliteStore};
 

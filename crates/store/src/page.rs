@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::entry::Entry;
 use crate::line::Line;
-use crate::record::{AttemptRow, AttemptState, Tokens};
+use crate::record::{AttemptRow, AttemptState, Basis, Currency, Tokens};
 
 /// Lines of one page.
 pub const PAGE_MAX: usize = 1_000;
@@ -38,6 +38,10 @@ pub enum SumBy {
     Route,
     /// The session's key.
     Session,
+    /// The call's public id.
+    Call,
+    /// The id of the client's token; empty: none was shown.
+    Token,
 }
 
 /// What one line of sums is about.
@@ -45,7 +49,7 @@ pub enum SumBy {
 pub enum SumKey {
     /// A day's number.
     Day(u32),
-    /// A queue, route or session.
+    /// A queue, route, session, call or token.
     Name(Arc<str>),
 }
 
@@ -93,6 +97,15 @@ pub struct TokenSum {
     pub estimated: u64,
 }
 
+/// Money of one currency, in billionths, by where the tokens behind it come from (R34).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MoneySum {
+    /// The upstream said them all.
+    pub reported: u64,
+    /// Some are ours, from the size of the text.
+    pub estimated: u64,
+}
+
 /// A part of the ledger, summed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Share {
@@ -102,6 +115,12 @@ pub struct Share {
     pub input: TokenSum,
     /// Output tokens.
     pub output: TokenSum,
+    /// Of the input, what was read from a cache.
+    pub cached: u64,
+    /// Attempts whose cost is known.
+    pub priced: u64,
+    /// What they cost, in the order of [`Currency::ALL`].
+    pub cost: [MoneySum; Currency::ALL.len()],
 }
 
 /// One line of sums.
@@ -153,18 +172,16 @@ impl SumFilter {
             SumBy::Queue => SumKey::Name(Arc::clone(&row.place.queue)),
             SumBy::Route => SumKey::Name(Arc::clone(&row.place.route)),
             SumBy::Session => SumKey::Name(Arc::clone(&row.place.session)),
+            SumBy::Call => SumKey::Name(Arc::clone(&row.call)),
+            SumBy::Token => SumKey::Name(row.token.clone().unwrap_or_else(|| "".into())),
         };
         (asked && self.after.as_ref().is_none_or(|after| key > *after)).then_some(key)
     }
 }
 
 impl Sum {
-    pub(crate) const fn new(key: SumKey) -> Self {
-        let none = Share {
-            attempts: 0,
-            input: TokenSum { reported: 0, estimated: 0 },
-            output: TokenSum { reported: 0, estimated: 0 },
-        };
+    pub(crate) fn new(key: SumKey) -> Self {
+        let none = Share::default();
         Self { key, all: none, waste: none, complete: 0, unknown: 0 }
     }
 
@@ -182,10 +199,19 @@ impl Sum {
 }
 
 impl Share {
-    const fn add(&mut self, row: &AttemptRow) {
+    fn add(&mut self, row: &AttemptRow) {
         self.attempts += 1;
         self.input.add(row.input);
         self.output.add(row.output);
+        self.cached += row.cached.unwrap_or(0);
+        if let Some(cost) = row.cost {
+            self.priced += 1;
+            let sum = &mut self.cost[cost.currency as usize];
+            match cost.basis {
+                Basis::Reported => sum.reported += cost.nano,
+                Basis::Estimated => sum.estimated += cost.nano,
+            }
+        }
     }
 }
 

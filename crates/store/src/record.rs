@@ -175,6 +175,9 @@ pub(crate) const DELETED_MAX: usize = 10_000;
 /// More tokens, or milliseconds, of one attempt are a broken report; sums must not overflow.
 pub(crate) const AMOUNT_MAX: u64 = 1 << 40;
 
+/// More than one attempt can cost; the sums of as many rows as there may be must not overflow.
+pub(crate) const COST_NANO_MAX: u64 = 1 << 43;
+
 /// One attempt in the ledger.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AttemptRow {
@@ -198,6 +201,14 @@ pub struct AttemptRow {
     pub input: Tokens,
     /// Output tokens.
     pub output: Tokens,
+    /// Of the input, what was read from a cache, if upstream said so.
+    pub cached: Option<u64>,
+    /// Of the input, what was written to a cache, if upstream said so.
+    pub cache_written: Option<u64>,
+    /// What it cost; `None`: there is no price, or nobody knows the tokens.
+    pub cost: Option<Cost>,
+    /// The id of the client's token; `None`: it showed none.
+    pub token: Option<Arc<str>>,
     /// Whether nothing of it reached the client: waste.
     pub wasted: bool,
 }
@@ -211,6 +222,53 @@ pub enum AttemptState {
     Unknown,
     /// It was answered to its end.
     Complete,
+}
+
+/// In what a price is asked. Nothing here turns one into another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Currency {
+    /// US dollars.
+    Usd,
+    /// Chinese yuan.
+    Cny,
+}
+
+impl Currency {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Usd, Self::Cny];
+
+    /// Its code, by ISO 4217.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Usd => "USD",
+            Self::Cny => "CNY",
+        }
+    }
+
+    pub(crate) fn of(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|currency| currency.code() == code)
+    }
+}
+
+/// What an attempt cost, by the price that held when it ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// In which currency.
+    pub currency: Currency,
+    /// Billionths of it.
+    pub nano: u64,
+    /// Where the tokens behind it come from.
+    pub basis: Basis,
+}
+
+/// Where the tokens behind a cost come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Basis {
+    /// The upstream said them all.
+    Reported,
+    /// Some of them are ours, from the size of the text.
+    Estimated,
 }
 
 /// A number of tokens and where it comes from.
@@ -242,6 +300,9 @@ impl AttemptRow {
             took_ms: self.took_ms.min(AMOUNT_MAX),
             input: self.input.bounded(),
             output: self.output.bounded(),
+            cached: self.cached.map(|count| count.min(AMOUNT_MAX)),
+            cache_written: self.cache_written.map(|count| count.min(AMOUNT_MAX)),
+            cost: self.cost.map(|cost| Cost { nano: cost.nano.min(COST_NANO_MAX), ..cost }),
             ..self
         }
     }

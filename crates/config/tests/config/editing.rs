@@ -212,9 +212,10 @@ fn g07_a_provider_is_added_and_taken_away() {
     has(&changed, &["[providers.\"b.c\"]\nbase_url = \"https://b.example/v1\"\n"]);
     let away = Change::Unset { path: "providers.b.c".into() };
     assert_eq!(after(&changed, &[away]), MINE);
-    // One that is in use cannot go.
-    let refused = Desk::with(MINE).make(&[Change::Unset { path: "providers.a".into() }]);
-    assert!(matches!(refused, Err(EditError::Invalid(_))), "{refused:?}");
+    // The candidates of one that is in use stay, and are told (R40).
+    let gone = Desk::with(MINE).make(&[Change::Unset { path: "providers.a".into() }]).unwrap();
+    assert_eq!(gone.loaded.config.queues[0].candidates.len(), 2);
+    has(&gone.loaded.warnings.to_string(), &["provider `a` is unknown"]);
 }
 
 #[test]
@@ -435,4 +436,17 @@ fn g07_opening_finds_the_stored_keys_of_the_state_folder() {
     let opened = open(&path);
     assert!(opened.config.providers[0].key.is_none());
     has(&opened.warnings.to_string(), &["no stored key is used"]);
+}
+
+#[test]
+fn r34_a_price_is_set_and_unset_by_its_route_dots_and_all() {
+    let path = "prices.moonshot/kimi-k2.6";
+    let value = value_from_text(path, "CNY 4 in, 16 out").unwrap();
+    let set = after(BASE, &[set(path, value)]);
+    has(&set, &["[prices]\n\"moonshot/kimi-k2.6\" = \"CNY 4 in, 16 out\"\n"]);
+    let unset = after(&set, &[Change::Unset { path: path.to_owned() }]);
+    assert!(!unset.contains("CNY"), "{unset}");
+    let desk = Desk::with(BASE);
+    let wrong = desk.make(&[Change::Set { path: path.into(), value: Value::Text("4".into()) }]);
+    assert!(matches!(wrong, Err(EditError::Invalid(_))), "{wrong:?}");
 }

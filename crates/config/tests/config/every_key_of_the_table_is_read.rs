@@ -58,7 +58,9 @@ pub(crate) fn other_value(section: &str, key: &Key) -> String {
         Kind::Choice(choices) => {
             first_other(choices.iter().map(|choice| format!("\"{choice}\"")).collect())
         }
-        Kind::Choices(choices) => format!("[\"{}\"]", choices[0]),
+        Kind::Choices(choices) => {
+            first_other(choices.iter().map(|choice| format!("[\"{choice}\"]")).collect())
+        }
         Kind::Text { .. } if key.name == "route" => "\"moonshot/b\"".to_owned(),
         Kind::Text { .. } => "\"something else\"".to_owned(),
         Kind::Texts if key.name == "allowed_origins" => "[\"tauri://localhost\"]".to_owned(),

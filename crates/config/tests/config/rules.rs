@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::common::{BASE, error, errors, good, has, warnings};
 use ekiden_config::{
-    Clocks, Config, Locality, Lookup, PolicySettings, Preset, UnknownModel, Via, matches,
+    Clocks, Config, Locality, Lookup, Origin, PolicySettings, Preset, UnknownModel, Via, matches,
 };
 
 fn lookup<'a>(config: &'a Config, name: &'a str) -> Lookup<'a> {
@@ -263,7 +263,7 @@ fn h7_candidates_may_be_written_one_a_line() {
     let routes: Vec<_> = loaded.config.queues[0].candidates.iter().map(|one| one.route()).collect();
     assert_eq!(routes, ["deepseek/deepseek-v4-pro", "moonshot/kimi-k2.6", "moonshot/org/kimi"]);
     has(
-        &error(&text.replace("moonshot|", "moonshit|")),
+        &warnings(&text.replace("moonshot|", "moonshit|"))[0],
         &["12:1 provider `moonshit`", "moonshot/"],
     );
 }
@@ -300,14 +300,22 @@ fn plain_text_to_a_remote_host_is_warned_about() {
 }
 
 #[test]
-fn r40_a_provider_that_is_not_written_is_an_error_with_the_nearest_name() {
+fn r40_a_candidate_of_an_unknown_provider_is_kept_and_told_with_the_nearest_name() {
     let text = BASE.replace("moonshot/kimi-k2.6", "moonshoot/kimi-k2.6");
     has(
-        &error(&text),
-        &["9:43", "provider `moonshoot` is unknown", "did you mean \"moonshot/kimi-k2.6\"?"],
+        &warnings(&text)[0],
+        &[
+            "9:43",
+            "provider `moonshoot` is unknown",
+            "passed over",
+            "did you mean \"moonshot/kimi-k2.6\"?",
+        ],
     );
     let far = BASE.replace("moonshot/kimi-k2.6", "qqq/x");
-    has(&error(&far), &["the providers are: deepseek, moonshot"]);
+    has(&warnings(&far)[0], &["the providers are: deepseek, moonshot"]);
+    let config = good(&far).config;
+    assert_eq!(config.queues[0].candidates[1].route(), "qqq/x");
+    assert!(config.provider("qqq").is_none());
     let alone = BASE.replace("moonshot/kimi-k2.6", "moonshot");
     has(&error(&alone), &["is no route", "\"moonshot/model\""]);
     // A provider that is written wrong is not unknown besides.
@@ -358,7 +366,7 @@ fn a_queues_digest_moves_with_what_its_decisions_read_and_with_nothing_else() {
     assert_ne!(digest(&format!("[defaults]\nidle_timeout = \"1s\"\n{BASE}")), base);
     assert_ne!(digest(&BASE.replace("api.moonshot.cn", "api.moonshot.ai")), base);
     // Written down, so that a change of the algorithm is seen.
-    assert_eq!(base, 9_196_072_643_545_566_942);
+    assert_eq!(base, 11_226_038_853_172_942_219);
 }
 
 #[test]
@@ -377,4 +385,39 @@ route = "a/two"
     let routes: Vec<_> = config.queues[1].candidates.iter().map(|one| one.route()).collect();
     assert_eq!(routes, ["a/one", "a/two"]);
     assert_eq!(config.queues[1].candidates[0].context_window, Some(128_000));
+}
+
+#[test]
+fn r34_a_price_is_the_users_own_before_that_of_the_table() {
+    let plain = good(BASE).config;
+    let known = plain.price("deepseek", "deepseek-v4-pro").unwrap();
+    assert_eq!(known.to_string(), "USD 0.435 in, 0.87 out, 0.003625 cached");
+    assert_eq!(plain.price("deepseek", "nobody-knows"), None);
+    assert_eq!(plain.price("nobody", "deepseek-v4-pro"), None);
+    // At another address the same model is somebody else's.
+    let proxied = good(&BASE.replace("api.deepseek.com", "proxy.example")).config;
+    assert_eq!(proxied.price("deepseek", "deepseek-v4-pro"), None);
+    let own = "[prices]\n\"deepseek/deepseek-v4-pro\" = \"CNY 3 in, 6 out\"\n\"moonshot/kimi-k2.6\" = \"CNY 4 in, 16 out\"\n";
+    let loaded = good(&format!("{BASE}{own}"));
+    let price = |model: &str, provider| loaded.config.price(provider, model).unwrap().to_string();
+    assert_eq!(price("deepseek-v4-pro", "deepseek"), "CNY 3 in, 6 out");
+    assert_eq!(price("kimi-k2.6", "moonshot"), "CNY 4 in, 16 out");
+    let shown = loaded.config.settings();
+    let path = "prices.deepseek/deepseek-v4-pro";
+    let shown = shown.iter().find(|setting| setting.path == path).unwrap();
+    assert_eq!(shown.origin, Origin::File { line: 11 });
+    assert_ne!(loaded.config.digest(), plain.digest());
+}
+
+#[test]
+fn r34_a_price_that_is_none_is_told_with_its_form() {
+    for (entry, message, hint) in [
+        ("\"deepseek/a\" = 3", "is not written as a price", "such as \"USD 0.435 in"),
+        ("\"deepseek/a\" = \"EUR 1 in, 2 out\"", "is not written as a price", "million tokens"),
+        ("\"deepseek/a\" = \"USD 1000001 in, 2 out\"", "out of bounds", "from 0 to 1000000"),
+        ("deepseek = \"USD 1 in, 2 out\"", "`deepseek` is no route", "in quotes"),
+        ("\"deepseek|a\" = \"USD 1 in, 2 out\"", "is no route", "provider/model"),
+    ] {
+        has(&error(&format!("{BASE}[prices]\n{entry}\n")), &[message, hint]);
+    }
 }

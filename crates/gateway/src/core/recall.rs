@@ -48,7 +48,9 @@ impl Core {
         }
         // The day may have turned while nobody looked.
         let day = engine.day().number;
+        drop(decisions);
         self.store.write(vec![Record::Turned { day }]);
+        self.spending.recall(&*self.store, day);
     }
 
     fn numbers(&self, place: &Place) -> ekiden_engine::Place {

@@ -135,8 +135,13 @@ mod tests {
     #[tokio::test]
     async fn g09_beyond_loopback_both_kinds_of_token_are_needed() {
         let tokens = ClientTokens::default();
-        let wish =
-            |scope| NewToken { name: "a".into(), scope, queues: Vec::new(), calls_max: None };
+        let wish = |scope| NewToken {
+            name: "a".into(),
+            scope,
+            queues: Vec::new(),
+            calls_max: None,
+            budget_per_day: None,
+        };
         for addr in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
             let failed = bind(addr.parse().expect("address"), &tokens).await.expect_err("refused");
             assert!(matches!(failed, StartError::NoTokens { .. }), "{failed}");

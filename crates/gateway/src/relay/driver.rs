@@ -124,6 +124,7 @@ impl Driver {
                 Arc::clone(&inbound.queue),
                 start::secrets(&inbound.headers),
                 input_tokens,
+                inbound.permit.payer.clone(),
             ),
             client: ClientEnd::new(inbound.dialect, usage, head, sender),
             timer: Timer::new(core.clock.instant(began.mono_ms)),

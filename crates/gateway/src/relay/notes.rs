@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ekiden_classify::Sizes;
+use ekiden_dialect::stream::Usage;
 use ekiden_engine::{AttemptId, Class, Now, SessionId, Verdict};
 use ekiden_store::{AttemptRow, AttemptState, CallName, Evidence, Place, Tokens};
 use http::HeaderMap;
 
 use crate::calls::PastAttempt;
+use crate::core::spending::cost;
 use crate::core::{Ended, Witness};
 use crate::evidence::Judged;
 use crate::plan::QueueRuntime;
@@ -29,6 +31,8 @@ pub(crate) struct Notes {
     /// Credentials of the client, which an upstream may repeat.
     pub(crate) secrets: Vec<String>,
     pub(crate) input_tokens: u64,
+    /// The id of the client's token, if it showed one.
+    pub(crate) token: Option<Arc<str>>,
     attempts: Vec<Note>,
 }
 
@@ -47,7 +51,7 @@ pub(crate) struct Note {
     pub(crate) error: Option<Heard>,
     pub(crate) evidence: Evidence,
     pub(crate) sizes: Sizes,
-    pub(crate) usage: (Option<u64>, Option<u64>),
+    pub(crate) usage: Usage,
     /// Bytes of content that came.
     pub(crate) content_bytes: u64,
     pub(crate) outcome: Outcome,
@@ -86,8 +90,10 @@ impl Notes {
         queue: Arc<QueueRuntime>,
         secrets: Vec<String>,
         input_tokens: u64,
+        token: Option<Arc<str>>,
     ) -> Self {
-        Self { call, session, session_id, queue, secrets, input_tokens, attempts: Vec::new() }
+        let attempts = Vec::new();
+        Self { call, session, session_id, queue, secrets, input_tokens, token, attempts }
     }
 
     pub(crate) fn begin(&mut self, attempt: AttemptId, candidate: usize, now: Now) {
@@ -101,7 +107,7 @@ impl Notes {
             error: None,
             evidence: Evidence::default(),
             sizes: Sizes::default(),
-            usage: (None, None),
+            usage: Usage::default(),
             content_bytes: 0,
             outcome: Outcome::Held,
         });
@@ -169,6 +175,17 @@ impl Notes {
             0 => Tokens::Unknown,
             bytes => Tokens::Estimated(bytes.div_ceil(BYTES_PER_TOKEN)),
         };
+        let input = match (note.usage.input, note.sent || state == AttemptState::Sent) {
+            (Some(tokens), _) => Tokens::Reported(tokens),
+            (None, true) => Tokens::Estimated(self.input_tokens),
+            (None, false) => Tokens::Unknown,
+        };
+        let output = note.usage.output.map_or_else(estimated, Tokens::Reported);
+        let caches = (note.usage.cached, note.usage.cache_written);
+        // A refusal is not billed, and before the end nobody knows.
+        let came = state == AttemptState::Complete
+            || state == AttemptState::Unknown && output != Tokens::Unknown;
+        let candidate = self.queue.candidates.get(note.candidate).filter(|_| came);
         AttemptRow {
             call: Arc::clone(&self.call),
             attempt: note.attempt.0,
@@ -182,12 +199,12 @@ impl Notes {
             state,
             class: note.class(),
             status: note.status,
-            input: match (note.usage.0, note.sent || state == AttemptState::Sent) {
-                (Some(tokens), _) => Tokens::Reported(tokens),
-                (None, true) => Tokens::Estimated(self.input_tokens),
-                (None, false) => Tokens::Unknown,
-            },
-            output: note.usage.1.map_or_else(estimated, Tokens::Reported),
+            input,
+            output,
+            cached: caches.0,
+            cache_written: caches.1,
+            cost: candidate.and_then(|candidate| cost(candidate, input, output, caches)),
+            token: self.token.clone(),
             wasted: note.outcome == Outcome::Held,
         }
     }
@@ -213,9 +230,10 @@ impl Witness for Notes {
         let state = match ended.verdict {
             Verdict::Whole | Verdict::Truncated => AttemptState::Complete,
             Verdict::Spared if note.outcome == Outcome::Delivered => AttemptState::Complete,
-            Verdict::Spared | Verdict::Cooled { .. } | Verdict::Quarantined { .. } => {
-                AttemptState::Unknown
-            }
+            Verdict::Spared
+            | Verdict::Cooled { .. }
+            | Verdict::Struck { .. }
+            | Verdict::Quarantined { .. } => AttemptState::Unknown,
         };
         Some(self.row_of(note, state))
     }

@@ -326,7 +326,7 @@ impl Driver {
     fn note_answer(&mut self, id: AttemptId, answer: &Answer) {
         self.truncated = answer.finish == Some(stream::Finish::Truncated);
         if let Some(note) = self.notes.note(id) {
-            note.usage = (answer.usage.input, answer.usage.output);
+            note.usage = answer.usage;
         }
     }
 }

@@ -125,9 +125,9 @@ async fn r46_what_does_not_fit_changes_nothing_and_names_the_bound() {
             "nope",
         ),
         (
-            json!([{ "do": "add_candidate", "queue": "default", "route": "nobody/m" }]),
+            json!([{ "do": "add_candidate", "queue": "default", "route": "nobody" }]),
             400,
-            "nobody",
+            "is no route",
         ),
         (json!([{ "do": "jump" }]), 400, "jump"),
     ] {
@@ -224,7 +224,7 @@ async fn r40_an_export_comes_back_as_it_was_under_other_names() {
     );
     let mut file = export.json();
     let first = &file["queues"][0];
-    assert_eq!(first["settings"], json!({ "retries": 1, "wait_max": "5s" }), "{first}");
+    assert_eq!(first["settings"], json!({ "wait_max": "5s" }), "of its own alone: {first}");
     assert_eq!(
         first["candidates"][0],
         json!({ "route": "chat/m", "options": { "idle_timeout": "33s" } })
@@ -245,14 +245,57 @@ async fn r40_an_export_comes_back_as_it_was_under_other_names() {
     file["queues"][1]["settings"] = json!({ "retries": 99 });
     let bad = world.post("/api/v1/import", &file).await;
     assert!(bad.message().contains("queues[1].settings.retries"), "{}", bad.message());
-    file["queues"][1] = json!({ "name": "x", "candidates": [{ "route": "nobody/m" }] });
-    let unknown = world.post("/api/v1/import", &file).await;
-    assert_eq!(unknown.json()["error"]["code"], "unknown_provider");
+    file["queues"][1] = json!({ "name": "x", "candidates": [{ "route": "nobody" }] });
+    let bad = world.post("/api/v1/import", &file).await;
+    assert!(bad.message().contains("queues[1].candidates[0].route"), "{}", bad.message());
     let torn = world
         .send(post("/api/v1/import", "{\"format\": \"ekiden-queues\",\n \"version\": }"))
         .await;
     assert!(torn.message().contains("line 2"), "{}", torn.message());
     assert_eq!(world.file(), text, "a bad file changes nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r40_a_candidate_of_an_unknown_provider_is_kept_shown_as_missing_and_passed_over() {
+    let world = world();
+    let queue = json!({
+        "name": "carried",
+        "settings": { "retries": 0 },
+        "candidates": [
+            { "route": "nobody/m", "options": { "max_sessions": 3 } },
+            { "route": "chat/m" },
+        ],
+    });
+    let file = json!({ "format": "ekiden-queues", "version": 1, "queues": [queue] });
+    let imported = world.post("/api/v1/import", &file).await;
+    assert_eq!(imported.status, 201, "{imported:?}");
+    assert_eq!(imported.json()["imported"][0]["missing"], json!(["nobody/m"]));
+    let state = world.get("/api/v1/state").await.json();
+    let queues = state["queues"].as_array().expect("queues");
+    let shown = &queues.iter().find(|queue| queue["id"] == "carried").expect("it")["candidates"];
+    assert_eq!(shown[0]["state"], "missing", "{shown}");
+    assert_eq!(shown[0]["lack"], "there is no provider `nobody`");
+    assert_eq!(shown[1]["state"], "ready");
+    let would = world.post("/api/v1/queues/carried/dry-run", &json!({})).await.json();
+    assert_eq!(would["would"]["run"], json!(null), "{would}");
+    assert_eq!(would["route"], "chat/m", "{would}");
+    assert_eq!(would["steps"][0]["reason"], "missing", "{would}");
+    // It goes on as it came, and nothing that `[defaults]` says here goes with it.
+    let again = world.get("/api/v1/export").await.json();
+    let again = again["queues"].as_array().expect("queues").iter();
+    let carried = again.clone().find(|queue| queue["name"] == "carried").expect("it");
+    assert_eq!(carried["settings"], json!({ "retries": 0 }));
+    let options = json!({ "route": "nobody/m", "options": { "max_sessions": 3 } });
+    assert_eq!(carried["candidates"][0], options);
+    // A provider of that name brings it in.
+    let seen = hash(&world).await;
+    let provider = json!([
+        { "do": "set", "path": "providers.nobody.base_url", "value": "http://chat.test/v1" },
+        { "do": "set", "path": "providers.nobody.dialect", "value": "openai-chat" },
+    ]);
+    assert_eq!(change(&world, &seen, provider).await.status, 200);
+    let would = world.post("/api/v1/queues/carried/dry-run", &json!({})).await.json();
+    assert_eq!(would["route"], "nobody/m", "{would}");
 }
 
 #[tokio::test(start_paused = true)]

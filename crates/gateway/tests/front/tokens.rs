@@ -7,6 +7,7 @@ use http_body_util::Full;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
+use ekiden_gateway::clock::{Calendar, Clock};
 use ekiden_gateway::tokens::{ClientTokens, NewToken, Scope};
 use ekiden_gateway::{CoreOptions, Gateway, StartError};
 use ekiden_sim::Upstream;
@@ -14,7 +15,13 @@ use ekiden_sim::Upstream;
 use crate::support::{Answer, CHAT, MESSAGES, SETTINGS, World, config, hello, options, request};
 
 fn wish(scope: Scope) -> NewToken {
-    NewToken { name: "a".to_owned(), scope, queues: Vec::new(), calls_max: None }
+    NewToken {
+        name: "a".to_owned(),
+        scope,
+        queues: Vec::new(),
+        calls_max: None,
+        budget_per_day: None,
+    }
 }
 
 /// A gateway on that address, with a client's token and an administrator's.
@@ -26,12 +33,18 @@ struct Guarded {
 
 impl Guarded {
     fn on(listen: &str, script: &str) -> Self {
-        let settings = format!("listen = \"{listen}\"\n{SETTINGS}");
+        Self::with(listen, script, "")
+    }
+
+    fn with(listen: &str, script: &str, more: &str) -> Self {
+        let settings = format!("listen = \"{listen}\"\n{SETTINGS}{more}");
         let upstream = Upstream::new(script.parse().expect("a script"));
         let tokens = ClientTokens::default();
         let make = |scope| tokens.make(wish(scope), 1).expect("made").1.expose_secret().to_owned();
         let (client, admin) = (make(Scope::Client), make(Scope::Admin));
-        let options = CoreOptions { tokens: Some(Arc::new(tokens)), ..options(&upstream) };
+        let clock = Clock::starting_at(1_790_000_000_000, Calendar::new(Some("UTC"), 1));
+        let (tokens, clock) = (Some(Arc::new(tokens)), Some(clock));
+        let options = CoreOptions { tokens, clock, ..options(&upstream) };
         let gateway = Gateway::in_process(config(&settings), options);
         Self { world: World { gateway, upstream, folder: None }, client, admin }
     }
@@ -273,4 +286,99 @@ async fn g09_beyond_loopback_it_starts_with_tokens_alone() {
     let options = CoreOptions { tokens: Some(Arc::new(tokens)), ..CoreOptions::default() };
     let running = Gateway::start(settings, options).await.expect("started");
     running.shutdown().await;
+}
+
+/// A gateway whose settings name prices, and what a call costs there: 1,000 tokens in, 100 out.
+fn priced() -> Guarded {
+    let prices =
+        "[prices]\n\"chat/m\" = \"USD 2 in, 10 out\"\n\"claude/c\" = \"CNY 3 in, 6 out\"\n";
+    Guarded::with(EVERYWHERE, "ok:Yes. | usage:1000/100; ok:Yes. | usage:1000/100", prices)
+}
+
+#[tokio::test(start_paused = true)]
+async fn g09_a_token_that_has_spent_its_budget_is_refused_until_the_day_turns() {
+    let guarded = priced();
+    let body = hello("default").to_string();
+    for (budget, calls) in [("2200 tokens", 2), ("USD 0.003", 1), ("USD 0", 0)] {
+        let wish = json!({ "name": "b", "scope": "client", "budget_per_day": budget });
+        let (token, id) = guarded.make(&wish).await;
+        let call = || guarded.ask(Method::POST, CHAT, Some(&token), &body);
+        for _ in 0..calls {
+            assert_eq!(call().await.status, 200, "{budget}");
+        }
+        let asked = guarded.world.upstream.log().requests.len();
+        let refused = call().await;
+        assert_eq!((refused.status, refused.header("x-should-retry")), (429, Some("false")));
+        let message = refused.message();
+        assert!(message.contains(budget) && message.contains("The day ends in"), "{message}");
+        assert_eq!(guarded.world.upstream.log().requests.len(), asked, "before the call");
+        let list = guarded.ask(Method::GET, "/api/v1/tokens", Some(&guarded.admin), "").await;
+        let list = list.json();
+        let mine = list["tokens"].as_array().expect("tokens").iter().find(|it| it["id"] == id);
+        let mine = mine.expect("the token");
+        assert_eq!(mine["budget_per_day"], budget);
+        assert_eq!(mine["spent_today"]["tokens"], 1_100 * calls, "{mine}");
+        let money = match calls {
+            0 => json!([]),
+            1 => json!(["USD 0.003"]),
+            _ => json!(["USD 0.006"]),
+        };
+        assert_eq!(mine["spent_today"]["money"], money);
+        // Another one is not concerned.
+        let other = guarded.ask(Method::POST, CHAT, Some(&guarded.client), &body).await;
+        assert_eq!(other.status, 200);
+    }
+    // What is paid in another currency does not count against it.
+    let wish = json!({ "name": "b", "scope": "client", "budget_per_day": "USD 0.001" });
+    let (token, _) = guarded.make(&wish).await;
+    let opus = hello("opus").to_string();
+    for _ in 0..3 {
+        assert_eq!(guarded.ask(Method::POST, MESSAGES, Some(&token), &opus).await.status, 200);
+    }
+    assert_eq!(guarded.ask(Method::POST, CHAT, Some(&token), &body).await.status, 200);
+    assert_eq!(guarded.ask(Method::POST, CHAT, Some(&token), &body).await.status, 429);
+    tokio::time::advance(std::time::Duration::from_secs(25 * 3_600)).await;
+    assert_eq!(guarded.ask(Method::POST, CHAT, Some(&token), &body).await.status, 200, "a new day");
+    for wrong in ["5", "USD", "EUR 5", "1.5 tokens", "USD 1000000001"] {
+        let wish = json!({ "name": "b", "scope": "client", "budget_per_day": wrong }).to_string();
+        let told = guarded.ask(Method::POST, "/api/v1/tokens", Some(&guarded.admin), &wish).await;
+        assert_eq!(told.status, 400, "{wrong}");
+        assert!(told.message().contains("USD 5"), "{}", told.message());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r34_attempts_have_their_cost_and_sums_tell_it_by_day_queue_candidate_session_and_token() {
+    let guarded = priced();
+    let (token, id) = guarded.make(&json!({ "name": "b", "scope": "client" })).await;
+    let body = hello("default").to_string();
+    for _ in 0..2 {
+        assert_eq!(guarded.ask(Method::POST, CHAT, Some(&token), &body).await.status, 200);
+    }
+    let opus = hello("opus").to_string();
+    assert_eq!(guarded.ask(Method::POST, MESSAGES, Some(&token), &opus).await.status, 200);
+    let admin = Some(guarded.admin.as_str());
+    let rows = guarded.ask(Method::GET, "/api/v1/ledger/attempts", admin, "").await.json();
+    let row = &rows["attempts"][0];
+    assert_eq!(row["cost"], json!({ "currency": "CNY", "nano": 3_600_000, "source": "reported" }));
+    assert_eq!(row["token"], json!(id));
+    for (by, key) in [("day", None), ("queue", Some("default")), ("route", Some("chat/m"))] {
+        let path = format!("/api/v1/ledger?by={by}");
+        let sums = guarded.ask(Method::GET, &path, admin, "").await.json();
+        let lines = sums["sums"].as_array().expect("sums");
+        let line = lines.iter().find(|line| key.is_none_or(|key| line["key"] == key));
+        let all = &line.unwrap_or_else(|| panic!("{sums}"))["all"];
+        let usd = json!({ "currency": "USD", "reported_nano": 6_000_000, "estimated_nano": 0 });
+        assert_eq!(all["cost"][0], usd, "{by}: {sums}");
+    }
+    let by_token = guarded.ask(Method::GET, "/api/v1/ledger?by=token", admin, "").await.json();
+    let line = &by_token["sums"][0];
+    assert_eq!((&line["key"], &line["all"]["priced"]), (&json!(id), &json!(3)));
+    assert_eq!(line["all"]["cost"][1]["currency"], "CNY", "each currency as it is: {line}");
+    let call = row["call"].as_str().expect("a call");
+    let by_call = guarded.ask(Method::GET, "/api/v1/ledger?by=call", admin, "").await.json();
+    let lines = by_call["sums"].as_array().expect("sums");
+    assert_eq!(lines.len(), 3);
+    let own = lines.iter().find(|line| line["key"] == call).expect("the call");
+    assert_eq!(own["all"]["cost"][0]["reported_nano"], 3_600_000);
 }

@@ -31,6 +31,10 @@ fn row(attempt: u32, state: AttemptState) -> AttemptRow {
         status: Some(200),
         input: Tokens::Estimated(10),
         output: Tokens::Reported(3),
+        cached: None,
+        cache_written: None,
+        cost: None,
+        token: None,
         wasted: false,
     }
 }

@@ -10,8 +10,8 @@ use crate::line::Line;
 use crate::masked::Evidence;
 use crate::memory::Bounds;
 use crate::record::{
-    AttemptRow, CATALOG_BYTES_MAX, CATALOGS_MAX, CallRow, DELETED_MAX, PAUSES_MAX, Place, Record,
-    Tokens,
+    AttemptRow, Basis, CATALOG_BYTES_MAX, CATALOGS_MAX, CallRow, DELETED_MAX, PAUSES_MAX, Place,
+    Record, Tokens,
 };
 use crate::words::Word as _;
 
@@ -345,11 +345,14 @@ impl Change<'_> {
         self.run(
             "INSERT INTO attempt (call, attempt, session, queue, route, day, began_ms, took_ms, \
              state, class, status, input_tokens, input_source, output_tokens, output_source, \
-             wasted) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
+             wasted, cached_tokens, written_tokens, cost_nano, currency, cost_source, token) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
+             ?18, ?19, ?20, ?21, ?22) \
              ON CONFLICT (call, attempt) DO UPDATE SET session = ?3, queue = ?4, route = ?5, \
              day = ?6, began_ms = ?7, took_ms = ?8, state = ?9, class = ?10, status = ?11, \
              input_tokens = ?12, input_source = ?13, output_tokens = ?14, output_source = ?15, \
-             wasted = ?16 WHERE state = 'sent'",
+             wasted = ?16, cached_tokens = ?17, written_tokens = ?18, cost_nano = ?19, \
+             currency = ?20, cost_source = ?21, token = ?22 WHERE state = 'sent'",
             params![
                 &*row.call,
                 row.attempt,
@@ -366,7 +369,13 @@ impl Change<'_> {
                 input_source,
                 output,
                 output_source,
-                row.wasted
+                row.wasted,
+                row.cached.map(int),
+                row.cache_written.map(int),
+                row.cost.map(|cost| int(cost.nano)),
+                row.cost.map(|cost| cost.currency.code()),
+                row.cost.map(|cost| basis(cost.basis)),
+                row.token.as_deref()
             ],
         )?;
         Ok(Room::Found)
@@ -432,6 +441,13 @@ impl Change<'_> {
 
 fn pause_key(session: Option<&str>) -> (bool, &str) {
     (session.is_some(), session.unwrap_or_default())
+}
+
+const fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Reported => "reported",
+        Basis::Estimated => "estimated",
+    }
 }
 
 fn tokens(tokens: Tokens) -> (Option<i64>, Option<&'static str>) {

@@ -11,8 +11,8 @@ use crate::PAGE_MAX;
 use crate::entry::Entry;
 use crate::line::Line;
 use crate::masked::Evidence;
-use crate::page::{JournalFilter, Share, Sum, SumBy, SumFilter, SumKey, TokenSum};
-use crate::record::{AttemptRow, CallRow, Catalog, Place, Record, Tokens};
+use crate::page::{JournalFilter, MoneySum, Share, Sum, SumBy, SumFilter, SumKey, TokenSum};
+use crate::record::{AttemptRow, Basis, CallRow, Catalog, Cost, Currency, Place, Record, Tokens};
 use crate::words::Word;
 
 type Rows<T> = rusqlite::Result<Vec<T>>;
@@ -161,7 +161,8 @@ fn entry(row: &Row<'_>, names: &mut Names) -> Option<Entry> {
 }
 
 const ATTEMPT: &str = "SELECT session, queue, route, call, attempt, began_ms, took_ms, state, class, \
-     status, input_tokens, input_source, output_tokens, output_source, wasted FROM attempt";
+     status, input_tokens, input_source, output_tokens, output_source, wasted, cached_tokens, \
+     written_tokens, cost_nano, currency, cost_source, token FROM attempt";
 
 pub(super) fn attempts(file: &Connection, most: usize) -> Rows<AttemptRow> {
     let sql = format!("{ATTEMPT} ORDER BY id DESC LIMIT :most");
@@ -192,6 +193,10 @@ fn attempt(row: &Row<'_>, names: &mut Names) -> Option<AttemptRow> {
         input: tokens(row, 10),
         output: tokens(row, 12),
         wasted: row.get(14).ok()?,
+        cached: number(row, 15),
+        cache_written: number(row, 16),
+        cost: cost(row, 17),
+        token: names.text(row, 20),
     })
 }
 
@@ -224,6 +229,8 @@ pub(super) fn sums_sql(filter: &SumFilter) -> String {
         SumBy::Queue => "queue",
         SumBy::Route => "route",
         SumBy::Session => "session",
+        SumBy::Call => "call",
+        SumBy::Token => "ifnull(token, '')",
     };
     let mut parts = vec!["true".to_owned()];
     let mut given = |given: bool, part: &str| {
@@ -243,7 +250,22 @@ pub(super) fn sums_sql(filter: &SumFilter) -> String {
     let share = |which: &str| {
         let of =
             |of: &str| format!("{}, {}", sum(of, "reported", which), sum(of, "estimated", which));
-        format!("{}, {}", of("input"), of("output"))
+        let money = |currency: Currency| {
+            let sum = |basis: &str| {
+                let code = currency.code();
+                format!(
+                    "sum(iif(currency = '{code}' AND cost_source = '{basis}'{which}, cost_nano, 0))"
+                )
+            };
+            format!("{}, {}", sum("reported"), sum("estimated"))
+        };
+        let [usd, cny] = Currency::ALL.map(money);
+        format!(
+            "{}, {}, sum(iif(cached_tokens IS NOT NULL{which}, cached_tokens, 0)), \
+             sum(cost_nano IS NOT NULL{which}), {usd}, {cny}",
+            of("input"),
+            of("output"),
+        )
     };
     format!(
         "SELECT {key}, count(*), {}, sum(wasted), {}, sum(state = 'complete'), \
@@ -258,11 +280,15 @@ pub(super) fn sums(file: &Connection, filter: &SumFilter, most: usize) -> Rows<S
     let (after_day, after_name) = match (&filter.after, filter.by) {
         (None, _) => (None, None),
         (Some(SumKey::Day(day)), SumBy::Day) => (Some(*day), None),
-        (Some(SumKey::Name(name)), SumBy::Queue | SumBy::Route | SumBy::Session) => {
-            (None, Some(name))
-        }
+        (
+            Some(SumKey::Name(name)),
+            SumBy::Queue | SumBy::Route | SumBy::Session | SumBy::Call | SumBy::Token,
+        ) => (None, Some(name)),
         // Days stand before names.
-        (Some(SumKey::Day(_)), SumBy::Queue | SumBy::Route | SumBy::Session) => {
+        (
+            Some(SumKey::Day(_)),
+            SumBy::Queue | SumBy::Route | SumBy::Session | SumBy::Call | SumBy::Token,
+        ) => {
             return sums(file, &SumFilter { after: None, ..filter.clone() }, most);
         }
         (Some(SumKey::Name(_)), SumBy::Day) => return Ok(Vec::new()),
@@ -285,19 +311,44 @@ pub(super) fn sums(file: &Connection, filter: &SumFilter, most: usize) -> Rows<S
         let sum = |names: &mut Names| {
             let key = match filter.by {
                 SumBy::Day => SumKey::Day(row.get(0).ok()?),
-                SumBy::Queue | SumBy::Route | SumBy::Session => SumKey::Name(names.text(row, 0)?),
+                SumBy::Queue | SumBy::Route | SumBy::Session | SumBy::Call | SumBy::Token => {
+                    SumKey::Name(names.text(row, 0)?)
+                }
             };
-            let (all, waste) = (share(row, 1)?, share(row, 6)?);
-            Some(Sum { key, all, waste, complete: number(row, 11)?, unknown: number(row, 12)? })
+            let (all, waste) = (share(row, 1)?, share(row, 1 + SHARE)?);
+            let (complete, unknown) = (number(row, 1 + 2 * SHARE)?, number(row, 2 + 2 * SHARE)?);
+            Some(Sum { key, all, waste, complete, unknown })
         };
         lines.extend(sum(&mut names));
     })?;
     Ok(lines)
 }
 
+/// Columns of one share.
+const SHARE: usize = 7 + 2 * Currency::ALL.len();
+
 fn share(row: &Row<'_>, first: usize) -> Option<Share> {
     let sum = |at| Some(TokenSum { reported: number(row, at)?, estimated: number(row, at + 1)? });
-    Some(Share { attempts: number(row, first)?, input: sum(first + 1)?, output: sum(first + 3)? })
+    let money = |at| Some(MoneySum { reported: number(row, at)?, estimated: number(row, at + 1)? });
+    Some(Share {
+        attempts: number(row, first)?,
+        input: sum(first + 1)?,
+        output: sum(first + 3)?,
+        cached: number(row, first + 5)?,
+        priced: number(row, first + 6)?,
+        cost: [money(first + 7)?, money(first + 9)?],
+    })
+}
+
+fn cost(row: &Row<'_>, first: usize) -> Option<Cost> {
+    let text = |at| row.get_ref(at).ok().and_then(|text| text.as_str().ok());
+    let basis = match text(first + 2)? {
+        "reported" => Basis::Reported,
+        "estimated" => Basis::Estimated,
+        _ => return None,
+    };
+    let currency = Currency::of(text(first + 1)?)?;
+    Some(Cost { currency, nano: number(row, first)?, basis })
 }
 
 pub(super) fn deleted_queues(file: &Connection) -> Rows<String> {

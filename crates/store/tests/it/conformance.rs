@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ekiden_engine::{Class, LiftedBy, Speed, Tally};
 use ekiden_store::{
-    AttemptState, Bounds, CATALOG_BYTES_MAX, Catalog, Ending, JournalFilter, PAGE_MAX, Record,
-    SumBy, SumFilter, SumKey, TokenSum, Tokens, Trouble, What,
+    AttemptState, Basis, Bounds, CATALOG_BYTES_MAX, Catalog, Cost, Currency, Ending, JournalFilter,
+    MoneySum, PAGE_MAX, Record, SumBy, SumFilter, SumKey, TokenSum, Tokens, Trouble, What,
 };
 
 use crate::made::{Opened, attempt, call, entry, out, place, quarantined, said};
@@ -33,6 +33,7 @@ every_store! {
     r34_a_call_has_one_row_however_often_it_is_told_of,
     r34_the_ledger_is_bounded_by_count_and_by_age,
     r34_sums_tell_reported_from_estimated_and_waste_apart,
+    r34_sums_tell_what_was_paid_in_each_currency_and_for_what_was_dropped,
     r34_broken_reports_do_not_break_sums,
     r37_a_catalog_is_kept_with_its_version_until_it_is_forgotten,
     r01_deleted_queues_are_remembered,
@@ -246,6 +247,43 @@ fn r34_the_ledger_is_bounded_by_count_and_by_age(open: Open) {
     assert_eq!(names(), ["c5", "c4", "c3"]);
     kept.put(vec![Record::Turned { day: 12 }]);
     assert_eq!(names(), ["c5"]);
+}
+
+fn r34_sums_tell_what_was_paid_in_each_currency_and_for_what_was_dropped(open: Open) {
+    let kept = open(ledger(Bounds::default()));
+    let cost = |currency, nano, basis| Some(Cost { currency, nano, basis });
+    let (usd, cny) = (Currency::Usd, Currency::Cny);
+    let rows = [
+        (cost(usd, 700, Basis::Reported), false, "t1"),
+        (cost(usd, 30, Basis::Estimated), true, "t1"),
+        (cost(cny, 5, Basis::Reported), true, "t2"),
+        (None, true, "t2"),
+    ];
+    kept.put(
+        (1..)
+            .zip(rows)
+            .map(|(number, (cost, wasted, token))| {
+                Record::Attempt(ekiden_store::AttemptRow {
+                    cost,
+                    wasted,
+                    cached: Some(4),
+                    token: Some(token.into()),
+                    ..attempt("c", number, AttemptState::Complete)
+                })
+            })
+            .collect(),
+    );
+    let sums = kept.store.sums(&SumFilter::by(SumBy::Call), 10);
+    assert_eq!(sums.len(), 1);
+    let sum = &sums[0];
+    assert_eq!((sum.all.attempts, sum.all.priced, sum.all.cached), (4, 3, 16));
+    assert_eq!(sum.all.cost[usd as usize], MoneySum { reported: 700, estimated: 30 });
+    assert_eq!(sum.all.cost[cny as usize], MoneySum { reported: 5, estimated: 0 });
+    assert_eq!((sum.waste.priced, sum.waste.cached), (2, 12));
+    assert_eq!(sum.waste.cost[usd as usize], MoneySum { reported: 0, estimated: 30 });
+    let by_token = kept.store.sums(&SumFilter::by(SumBy::Token), 10);
+    let keys: Vec<_> = by_token.iter().map(|sum| (sum.key.clone(), sum.all.priced)).collect();
+    assert_eq!(keys, [(SumKey::Name("t1".into()), 2), (SumKey::Name("t2".into()), 1)]);
 }
 
 fn r34_sums_tell_reported_from_estimated_and_waste_apart(open: Open) {

@@ -85,7 +85,14 @@ fn same(seed: u64, memory: &dyn Store, file: &dyn Store, chance: &mut Chance) {
         kind: (chance.below(4) == 0).then(|| chance.what().kind().into()),
     };
     assert_eq!(memory.journal_page(&filter, 9), file.journal_page(&filter, 9), "seed {seed}");
-    let by = chance.pick(&[SumBy::Day, SumBy::Queue, SumBy::Route, SumBy::Session]);
+    let by = chance.pick(&[
+        SumBy::Day,
+        SumBy::Queue,
+        SumBy::Route,
+        SumBy::Session,
+        SumBy::Call,
+        SumBy::Token,
+    ]);
     let filter = SumFilter {
         by,
         from_day: chance.pick(&[None, None, Some(101)]),

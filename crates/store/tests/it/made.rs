@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ekiden_engine::{Class, Clock, LiftedBy, Mode, Quarantine, Speed, Tally, WaitFor};
 use ekiden_store::{
-    AttemptRow, AttemptState, Bounds, CallRow, Catalog, Ending, Entry, Evidence, MemoryStore,
-    Place, Record, SqliteStore, Store, Tokens, Told, Waited, What,
+    AttemptRow, AttemptState, Basis, Bounds, CallRow, Catalog, Cost, Currency, Ending, Entry,
+    Evidence, MemoryStore, Place, Record, SqliteStore, Store, Tokens, Told, Waited, What,
 };
 use tempfile::TempDir;
 
@@ -87,6 +87,10 @@ pub(crate) fn attempt(call: &str, number: u32, state: AttemptState) -> AttemptRo
         status: Some(200),
         input: Tokens::Estimated(10),
         output: Tokens::Reported(3),
+        cached: None,
+        cache_written: None,
+        cost: None,
+        token: None,
         wasted: false,
     }
 }
@@ -261,6 +265,14 @@ impl Chance {
             status: self.maybe(|_| 200),
             input: self.tokens(),
             output: self.tokens(),
+            cached: self.maybe(|chance| chance.pick(&[0, 7, u64::MAX])),
+            cache_written: self.maybe(|chance| chance.pick(&[0, 9, u64::MAX])),
+            cost: self.maybe(|chance| Cost {
+                currency: chance.pick(&Currency::ALL),
+                nano: chance.pick(&[0, 1, 435_000_000, u64::MAX]),
+                basis: chance.pick(&[Basis::Reported, Basis::Estimated]),
+            }),
+            token: self.maybe(|chance| chance.pick(&["t1", "t2"]).into()),
             wasted: self.below(2) == 0,
         }
     }

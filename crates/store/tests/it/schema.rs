@@ -2,13 +2,17 @@
 
 use std::fs;
 
-use ekiden_store::{Bounds, FILE_NAME, OpenError, SqliteStore, Store, SumBy, SumFilter};
+use ekiden_store::{
+    AttemptRow, AttemptState, Basis, Bounds, Cost, Currency, FILE_NAME, OpenError, SqliteStore,
+    Store, SumBy, SumFilter, SumKey, Tokens,
+};
 use rusqlite::Connection;
 
-use crate::made::open;
+use crate::made::{attempt, open};
 
 /// A file of each version that was ever released, as SQL, with something in every table.
-const RELEASED: &[(u32, &str)] = &[(1, include_str!("../schema/v1.sql"))];
+const RELEASED: &[(u32, &str)] =
+    &[(1, include_str!("../schema/v1.sql")), (2, include_str!("../schema/v2.sql"))];
 
 #[test]
 fn a_file_of_every_version_is_read_and_written_on() {
@@ -36,6 +40,28 @@ fn a_file_of_every_version_is_read_and_written_on() {
 }
 
 #[test]
+fn r34_an_attempt_of_a_file_without_prices_has_no_cost_and_a_new_one_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = Connection::open(folder.path().join(FILE_NAME)).unwrap();
+    old.execute_batch(RELEASED[0].1).unwrap();
+    drop(old);
+    let store = open(folder.path(), Bounds::default());
+    let before = &store.attempts(10)[0];
+    assert_eq!((before.cost, before.cached, before.token.clone()), (None, None, None));
+    assert_eq!(before.input, Tokens::Estimated(1_200), "the rest is as it was");
+    let cost = Cost { currency: Currency::Cny, nano: 77, basis: Basis::Reported };
+    let row = attempt("ek-2-1", 1, AttemptState::Complete);
+    let row = AttemptRow { cost: Some(cost), token: Some("t".into()), cached: Some(5), ..row };
+    store.keep(vec![ekiden_store::Record::Attempt(row.clone())]).unwrap();
+    assert_eq!(store.attempts(1), [row]);
+    let sums = store.sums(&SumFilter::by(SumBy::Token), 10);
+    let keys: Vec<_> = sums.iter().map(|sum| sum.key.clone()).collect();
+    assert_eq!(keys, [SumKey::Name("".into()), SumKey::Name("t".into())]);
+    assert_eq!((sums[0].all.priced, sums[1].all.priced), (0, 1));
+    assert_eq!(sums[1].all.cost[Currency::Cny as usize].reported, 77);
+}
+
+#[test]
 fn a_newer_file_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path(), Bounds::default()));
@@ -43,9 +69,9 @@ fn a_newer_file_is_refused_and_left_alone() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(&path).unwrap();
     let refused = SqliteStore::open(folder.path(), Bounds::default()).unwrap_err();
-    assert!(matches!(refused, OpenError::Newer { found: 99, known: 1, .. }), "{refused:?}");
+    assert!(matches!(refused, OpenError::Newer { found: 99, known: 2, .. }), "{refused:?}");
     let text = refused.to_string();
-    assert!(text.ends_with("has version 99, and this program knows versions up to 1"), "{text}");
+    assert!(text.ends_with("has version 99, and this program knows versions up to 2"), "{text}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use ekiden_store::{AttemptRow, AttemptState, Share, Sum, SumBy, SumFilter, SumKey, TokenSum};
+use ekiden_store::{
+    AttemptRow, AttemptState, Basis, Cost, Currency, MoneySum, Share, Sum, SumBy, SumFilter,
+    SumKey, TokenSum,
+};
 
 use super::query::Query;
 use super::shape::{ClassName, TokenCount};
@@ -15,7 +18,7 @@ use super::shape::{ClassName, TokenCount};
 /// The attempt ledger, summed.
 #[derive(Serialize, JsonSchema)]
 pub(in crate::front) struct Ledger {
-    /// `day`, `queue`, `route` or `session`.
+    /// `day`, `queue`, `route`, `session`, `call` or `token`.
     by: &'static str,
     sums: Vec<SumLine>,
     /// The `after` of the next page; none: there is no more.
@@ -44,6 +47,36 @@ struct ShareShown {
     attempts: u64,
     input: TokenSumShown,
     output: TokenSumShown,
+    /// Of the input tokens, those that were read from a cache.
+    cached: u64,
+    /// Attempts whose cost is known.
+    priced: u64,
+    /// What those cost, in each currency that was paid in.
+    cost: Vec<MoneySumShown>,
+}
+
+/// Money of one currency, by where the tokens behind it come from.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MoneySum")]
+struct MoneySumShown {
+    /// By ISO 4217.
+    currency: &'static str,
+    /// Billionths, for tokens that upstream said.
+    reported_nano: u64,
+    /// Billionths, where some of the tokens are estimated.
+    estimated_nano: u64,
+}
+
+/// What an attempt cost.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Cost")]
+struct CostShown {
+    /// By ISO 4217.
+    currency: &'static str,
+    /// Billionths.
+    nano: u64,
+    /// `reported` where upstream said all tokens behind it, else `estimated`.
+    source: &'static str,
 }
 
 /// Tokens by where their number comes from.
@@ -80,6 +113,14 @@ pub(in crate::front) struct AttemptLine {
     status: Option<u16>,
     input: TokenCount,
     output: TokenCount,
+    /// Of the input, what was read from a cache, if upstream said so.
+    cached: Option<u64>,
+    /// Of the input, what was written to a cache, if upstream said so.
+    cache_written: Option<u64>,
+    /// None: there is no price, or nobody knows the tokens.
+    cost: Option<CostShown>,
+    /// The id of the client's token.
+    token: Option<Arc<str>>,
     /// Nothing of it reached the client.
     wasted: bool,
 }
@@ -90,12 +131,16 @@ pub(super) fn filter(query: &Query) -> (SumFilter, usize) {
         Some("queue") => SumBy::Queue,
         Some("route") => SumBy::Route,
         Some("session") => SumBy::Session,
+        Some("call") => SumBy::Call,
+        Some("token") => SumBy::Token,
         Some(_) | None => SumBy::Day,
     };
     let day = |name| query.number(name).map(|day| u32::try_from(day).unwrap_or(u32::MAX));
     let after = query.text("after").map(|after| match by {
         SumBy::Day => SumKey::Day(after.parse().unwrap_or(0)),
-        SumBy::Queue | SumBy::Route | SumBy::Session => SumKey::Name(after),
+        SumBy::Queue | SumBy::Route | SumBy::Session | SumBy::Call | SumBy::Token => {
+            SumKey::Name(after)
+        }
     });
     let filter = SumFilter {
         by,
@@ -127,6 +172,8 @@ pub(super) fn summed(by: SumBy, sums: &[Sum], most: usize) -> Ledger {
             SumBy::Queue => "queue",
             SumBy::Route => "route",
             SumBy::Session => "session",
+            SumBy::Call => "call",
+            SumBy::Token => "token",
         },
         sums: sums.iter().map(line).collect(),
         next: sums.last().filter(|_| sums.len() >= most).map(key),
@@ -141,7 +188,22 @@ impl ShareShown {
     fn of(share: &Share) -> Self {
         let tokens =
             |sum: TokenSum| TokenSumShown { reported: sum.reported, estimated: sum.estimated };
-        Self { attempts: share.attempts, input: tokens(share.input), output: tokens(share.output) }
+        let paid = Currency::ALL.into_iter().zip(share.cost);
+        let paid = paid.filter(|(_, sum)| *sum != MoneySum::default());
+        Self {
+            attempts: share.attempts,
+            input: tokens(share.input),
+            output: tokens(share.output),
+            cached: share.cached,
+            priced: share.priced,
+            cost: paid
+                .map(|(currency, sum)| MoneySumShown {
+                    currency: currency.code(),
+                    reported_nano: sum.reported,
+                    estimated_nano: sum.estimated,
+                })
+                .collect(),
+        }
     }
 }
 
@@ -164,6 +226,17 @@ impl AttemptLine {
             status: row.status,
             input: TokenCount::of(row.input),
             output: TokenCount::of(row.output),
+            cached: row.cached,
+            cache_written: row.cache_written,
+            cost: row.cost.map(|Cost { currency, nano, basis }| CostShown {
+                currency: currency.code(),
+                nano,
+                source: match basis {
+                    Basis::Reported => "reported",
+                    Basis::Estimated => "estimated",
+                },
+            }),
+            token: row.token.clone(),
             wasted: row.wasted,
         }
     }

@@ -153,7 +153,6 @@ const EDITS: &[(u16, &str)] = &[
     (409, "not_confirmed"),
     (409, "read_only"),
     (409, "refused"),
-    (409, "unknown_provider"),
     (412, "changed"),
     (503, "not_kept"),
 ];
@@ -260,7 +259,7 @@ pub(in crate::front) static OPERATIONS: [Operation; 29] = [
         query: &[
             param(
                 "by",
-                Takes::Choice(&["day", "queue", "route", "session"]),
+                Takes::Choice(&["day", "queue", "route", "session", "call", "token"]),
                 "One line for each; `day` if left out.",
             ),
             param("from_day", DAY, "The number of the first day."),

@@ -131,6 +131,8 @@ struct QueueImported {
     id: String,
     name: String,
     candidates: usize,
+    /// Routes whose provider is not configured here: they are kept, shown as missing and passed over.
+    missing: Vec<String>,
 }
 
 type Told = Result<Response<Body>, Box<Response<Body>>>;
@@ -209,14 +211,14 @@ impl Front {
         let (mut changes, mut imported) = (Vec::new(), Vec::new());
         for (at, queue) in file.queues.into_iter().enumerate() {
             let place = format!("queues[{at}]");
-            known_providers(plan.config(), &queue, &place)?;
+            let missing = missing(plan.config(), &queue, &place)?;
             let name = numbered(&queue.name, &names);
             let id = unused(&name, &ids);
             names.insert(name.clone());
             ids.insert(id.clone());
             let candidates = queue.candidates.len();
             changes.extend(taken_over(&id, &name, queue, &place)?);
-            imported.push(QueueImported { id, name, candidates });
+            imported.push(QueueImported { id, name, candidates, missing });
         }
         let hash = self.edit(seen(headers), changes).await?;
         let told = QueuesImported { imported, hash: hash.to_string() };
@@ -250,8 +252,8 @@ fn carried(config: &Config, queue: &Queue) -> QueueCarried {
     let of_queue = all.iter().filter_map(|setting| {
         let key = setting.path.strip_prefix(&prefix)?;
         let own = key != "name" && !key.starts_with("candidates.");
-        // What `[defaults]` gives is not there elsewhere: it goes along.
-        let set = own && setting.origin != Origin::Default;
+        // What `[defaults]` gives is no setting of this queue: where it is carried to, theirs hold.
+        let set = own && *config.origin(&setting.path) != Origin::Default;
         Some((key.to_owned(), shown(setting.value.as_ref().filter(|_| set)?)))
     });
     let candidates = queue.candidates.iter().enumerate().map(|(at, candidate)| {
@@ -270,22 +272,24 @@ fn carried(config: &Config, queue: &Queue) -> QueueCarried {
     }
 }
 
-fn known_providers(
+/// R40: the routes whose provider is not there.
+fn missing(
     config: &Config,
     queue: &QueueCarried,
     place: &str,
-) -> Result<(), Box<Response<Body>>> {
-    for (at, candidate) in queue.candidates.iter().enumerate() {
-        let provider = candidate.route.split_once('/').map(|(provider, _)| provider);
-        if provider.is_none_or(|provider| config.provider(provider).is_none()) {
-            let message = format!(
-                "{place}.candidates[{at}].route: this gateway has no provider of that name; add it \
-                 first, or take the candidate out"
-            );
-            return Err(Box::new(failure(StatusCode::CONFLICT, "unknown_provider", &message)));
+) -> Result<Vec<String>, Box<Response<Body>>> {
+    let mut missing = Vec::new();
+    for (at, CandidateCarried { route, .. }) in queue.candidates.iter().enumerate() {
+        let Some((provider, _)) = route.split_once('/') else {
+            let message =
+                format!("{place}.candidates[{at}].route: write a provider and a model, \"a/b\"");
+            return Err(Box::new(failure(StatusCode::BAD_REQUEST, "bad_body", &message)));
+        };
+        if config.provider(provider).is_none() {
+            missing.push(route.clone());
         }
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// The changes that make an imported queue.

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use ekiden_config::Budget;
 use http::{Response, StatusCode};
 use schemars::JsonSchema;
 use secrecy::ExposeSecret;
@@ -40,7 +41,20 @@ pub(in crate::front) struct TokenShown {
     /// How many of its calls may be open at once; none: no limit of its own.
     calls_max: Option<u32>,
     open_calls: u64,
+    /// What it may spend a day: `USD 5`, `2000000 tokens`; none: as much as it likes.
+    budget_per_day: Option<String>,
+    spent_today: SpentShown,
     made_ms: u64,
+}
+
+/// What a token has spent today.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Spent")]
+struct SpentShown {
+    /// Input and output tokens, reported and estimated.
+    tokens: u64,
+    /// Money in each currency that was paid in: `USD 1.25`.
+    money: Vec<String>,
 }
 
 /// What a new token shall be.
@@ -59,6 +73,10 @@ pub(in crate::front) struct Wish {
     /// How many of its calls may be open at once.
     #[schemars(range(min = 1, max = 1_000_000))]
     calls_max: Option<u32>,
+    /// What it may spend a day: `USD 5`, `CNY 20`, `2000000 tokens`. What has no price, or is paid in
+    /// another currency, counts in tokens alone.
+    #[schemars(regex(pattern = "^((USD|CNY) [0-9]{1,9}(\\.[0-9]{1,9})?|[0-9]{1,12} tokens)$"))]
+    budget_per_day: Option<String>,
 }
 
 /// A token, shown this once.
@@ -81,13 +99,13 @@ pub(in crate::front) struct Revoked {
 impl Front {
     pub(super) fn token_list(&self) -> List {
         List {
-            tokens: self.core.tokens.list().iter().map(|token| TokenShown::of(token)).collect(),
+            tokens: self.core.tokens.list().iter().map(|token| self.token_shown(token)).collect(),
             required: beyond_loopback(self.listen),
         }
     }
 
     pub(super) async fn make_token(&self, wish: Wish) -> Response<Body> {
-        let Wish { name, scope, queues, calls_max } = wish;
+        let Wish { name, scope, queues, calls_max, budget_per_day } = wish;
         let fits = !name.trim().is_empty()
             && name.chars().count() <= 100
             && !name.chars().any(char::is_control)
@@ -101,17 +119,37 @@ impl Front {
         if let Some(unknown) = queues.iter().find(|id| self.core.plan().queue(id).is_none()) {
             return no_such("queue", unknown);
         }
-        let wish = NewToken { name, scope, queues, calls_max };
+        let Ok(budget_per_day) = budget_per_day.map(|text| text.parse()).transpose() else {
+            let message = format!("write `budget_per_day` as `{}`", Budget::EXAMPLE);
+            return failure(StatusCode::BAD_REQUEST, "bad_body", &message);
+        };
+        let wish = NewToken { name, scope, queues, calls_max, budget_per_day };
         let (core, made_ms) = (Arc::clone(&self.core), self.core.clock().now().wall_ms);
         let made = self.core.tasks().blocking(move || core.tokens.make(wish, made_ms)).await;
         match made {
             Ok(Ok((token, text))) => {
                 let token_text = text.expose_secret().to_owned();
-                let made = Made { token: token_text, made: TokenShown::of(&token) };
+                let made = Made { token: token_text, made: self.token_shown(&token) };
                 json(StatusCode::CREATED, &made)
             }
             Ok(Err(error)) => refused(&error),
             Err(_) => not_kept("the gateway is stopping"),
+        }
+    }
+
+    fn token_shown(&self, token: &Token) -> TokenShown {
+        let NewToken { name, scope, queues, calls_max, budget_per_day } = token.made_as.clone();
+        let spent = self.core.spending.of(&token.id);
+        TokenShown {
+            id: token.id.clone(),
+            name,
+            scope,
+            queues,
+            calls_max,
+            open_calls: token.open_calls(),
+            budget_per_day: budget_per_day.map(|budget| budget.to_string()),
+            spent_today: SpentShown { tokens: spent.tokens, money: spent.money() },
+            made_ms: token.made_ms,
         }
     }
 
@@ -125,14 +163,6 @@ impl Front {
             Ok(Err(error)) => refused(&error),
             Err(_) => not_kept("the gateway is stopping"),
         }
-    }
-}
-
-impl TokenShown {
-    fn of(token: &Token) -> Self {
-        let NewToken { name, scope, queues, calls_max } = token.made_as.clone();
-        let (id, open_calls) = (token.id.clone(), token.open_calls());
-        Self { id, name, scope, queues, calls_max, open_calls, made_ms: token.made_ms }
     }
 }
 

@@ -12,7 +12,6 @@ enum Thing<'a> {
     Tally(&'a str, u32),
     Speed(&'a str, &'a str, u32),
     Verified(&'a str, &'a str, &'a str, u32),
-    Attempt(&'a str, u32),
 }
 
 /// The records that are worth writing, in their order.
@@ -33,11 +32,53 @@ pub(super) fn latest(records: &[Record]) -> Vec<&Record> {
         }
     }
     kept.reverse();
+    ended(&kept)
+}
+
+/// An attempt that began and ended in the batch is written once: as it ended, in the place of its
+/// beginning, so that rows stay in the order in which attempts began. A turn of the day parts them, as
+/// a row belongs to the day in which it was last told of.
+fn ended<'r>(records: &[&'r Record]) -> Vec<&'r Record> {
+    let mut begun: HashMap<(&str, u32), usize> = HashMap::new();
+    let mut kept: Vec<&Record> = Vec::with_capacity(records.len());
+    for record in records {
+        match record {
+            Record::Turned { .. } => begun.clear(),
+            Record::Attempt(row) => {
+                let named = (&*row.call, row.attempt);
+                let place = match row.state {
+                    AttemptState::Sent => begun.insert(named, kept.len()),
+                    AttemptState::Unknown | AttemptState::Complete => begun.remove(&named),
+                };
+                if let Some(place) = place {
+                    kept[place] = record;
+                    if row.state == AttemptState::Sent {
+                        begun.insert(named, place);
+                    }
+                    continue;
+                }
+            }
+            Record::Tallied { .. }
+            | Record::Sped { .. }
+            | Record::Verified { .. }
+            | Record::Quarantined { .. }
+            | Record::Lifted { .. }
+            | Record::Unverified { .. }
+            | Record::QueueDeleted { .. }
+            | Record::Journal(_)
+            | Record::Call(_)
+            | Record::Catalog(_)
+            | Record::CatalogForgotten { .. }
+            | Record::Paused { .. }
+            | Record::Resumed { .. } => {}
+        }
+        kept.push(record);
+    }
     kept
 }
 
 /// Whether what is told later of the same thing leaves nothing of what was told before. Sums only
-/// grow, and an attempt ends once: where it is otherwise, the file decides.
+/// grow: where it is otherwise, the file decides.
 fn covers(later: &Record, record: &Record) -> bool {
     match (later, record) {
         (Record::Tallied { tally: later, .. }, Record::Tallied { tally, .. }) => {
@@ -46,7 +87,6 @@ fn covers(later: &Record, record: &Record) -> bool {
         (Record::Sped { speed: later, .. }, Record::Sped { speed, .. }) => {
             later.tokens >= speed.tokens
         }
-        (_, Record::Attempt(row)) => row.state == AttemptState::Sent,
         (_, Record::Verified { .. }) => true,
         (_, _) => false,
     }
@@ -59,13 +99,13 @@ fn thing(record: &Record) -> Option<Thing<'_>> {
         Record::Verified { place, day } => {
             Some(Thing::Verified(&place.session, &place.queue, &place.route, *day))
         }
-        Record::Attempt(row) => Some(Thing::Attempt(&row.call, row.attempt)),
         Record::Quarantined { .. }
         | Record::Lifted { .. }
         | Record::Unverified { .. }
         | Record::Turned { .. }
         | Record::QueueDeleted { .. }
         | Record::Journal(_)
+        | Record::Attempt(_)
         | Record::Call(_)
         | Record::Catalog(_)
         | Record::CatalogForgotten { .. }
@@ -102,5 +142,34 @@ mod tests {
         let records = [verified.clone(), Record::Unverified { place }, verified];
         let kept: Vec<&Record> = latest(&records);
         assert_eq!(kept, [&records[1], &records[2]]);
+    }
+
+    #[test]
+    fn r34_an_attempt_that_ends_in_its_batch_stands_where_it_began() {
+        let row = |attempt, state| {
+            Record::Attempt(crate::record::AttemptRow {
+                call: "c".into(),
+                attempt,
+                place: Place { session: "s".into(), queue: "q".into(), route: "a/m".into() },
+                began_ms: 1,
+                took_ms: 1,
+                state,
+                class: None,
+                status: None,
+                input: crate::record::Tokens::Unknown,
+                output: crate::record::Tokens::Unknown,
+                cached: None,
+                cache_written: None,
+                cost: None,
+                token: None,
+                wasted: false,
+            })
+        };
+        let (sent, done) = (AttemptState::Sent, AttemptState::Complete);
+        let records = [row(1, sent), row(2, sent), row(1, done), row(2, done), row(1, done)];
+        let kept: Vec<&Record> = latest(&records);
+        assert_eq!(kept, [&records[2], &records[3], &records[4]]);
+        let records = [row(1, sent), Record::Turned { day: 2 }, row(1, done)];
+        assert_eq!(latest(&records).len(), 3, "the row moves to the new day");
     }
 }
