@@ -20,8 +20,6 @@ const EDIT_WAIT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Quarantines that are older are on the disk (G12), with as much for a slow machine.
 const KEPT_AFTER_MS: u64 = 2_000;
-/// How far the clocks of two lives may be apart.
-const CLOCKS_APART_MS: u64 = 1_000;
 /// How many lost quarantines are named.
 const NAMED_MAX: usize = 3;
 const PATH: &str = "defaults.retries";
@@ -101,10 +99,7 @@ impl Desk {
                 continue;
             }
             looked_at += 1;
-            // Two processes may read the clock a little differently.
-            let same = |other: &Out| {
-                other.place == out.place && other.since_ms + CLOCKS_APART_MS >= out.since_ms
-            };
+            let same = |other: &Out| other.place == out.place;
             let was_lifted = entries.iter().any(|entry| {
                 let place = [&entry["session"], &entry["queue"], &entry["route"]];
                 place.map(|part| part.as_str().unwrap_or_default())
@@ -112,9 +107,8 @@ impl Desk {
                     && entry["at_ms"].as_u64().unwrap_or_default() + KEPT_AFTER_MS >= now_ms
             });
             if !kept.iter().any(same) && !was_lifted {
-                let near = kept.iter().find(|other| other.place == out.place);
                 let age_ms = now_ms - out.since_ms;
-                lost.push(format!("{:?}, {age_ms} ms old, since {near:?}", out.place));
+                lost.push(format!("{:?}, {age_ms} ms old", out.place));
             }
         }
         let newest = |all: &[Out]| {
