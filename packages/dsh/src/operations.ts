@@ -55,8 +55,8 @@ function looking(of: OperationsFrom): Operation[] {
   return [
     { method: 'GET', path: '/state', answer: () => ok(stateView(of)) },
     {
-      method: 'GET', path: '/sessions', query: { limit: 'count', cwd: 'text' },
-      answer: ({ query }) => ok(sessionsView(of, of.live.status(), limitOf(query), query['cwd'])),
+      method: 'GET', path: '/sessions', query: { limit: 'count', after: 'text', cwd: 'text' },
+      answer: ({ query }) => ok(sessionsView(of, of.live.status(), { limit: limitOf(query), after: query['after'], cwd: query['cwd'] })),
     },
     { method: 'GET', path: '/sessions/{session}', answer: ({ path }) => ok(sessionView(of, knownSession(of, path['session']))) },
     {

@@ -42,6 +42,7 @@ export function stateView(of: Looked): unknown {
   const status = of.live.status();
   const open = of.live.calls().filter(({ state }) => state === 'open');
   const recording = of.home.keeper.recording();
+  const page = sessionsView(of, status, { limit: SESSIONS_MAX });
   return {
     version: of.version, instance: of.instance, now_ms: of.nowMs(), day: dayView(of), enabled: of.home.plans.enabled(),
     // The host bounds what it opens and holds; 0 stands for no bound of ours.
@@ -54,12 +55,21 @@ export function stateView(of: Looked): unknown {
     settings: settingsStatus(of.home),
     paused: status.paused.map((session) => session || null),
     queues: of.home.plans.all().map((queue) => queueView(of, queue, status)),
-    ...sessionsView(of, status, SESSIONS_MAX, undefined),
+    sessions: page.sessions, sessions_known: page.sessions_known, sessions_next: page.next,
   };
 }
 
-/** At most so many sessions, those that matter first; `cwd` is the workspace of who asks. */
-export function sessionsView(of: Looked, status: EngineStatus, limit: number, cwd: string | undefined): { sessions: unknown[]; sessions_known: number } {
+/** Which sessions are asked for. */
+export interface SessionsAsked {
+  readonly limit: number;
+  /** The last one of the page before. */
+  readonly after?: string | undefined;
+  /** The workspace of who asks. */
+  readonly cwd?: string | undefined;
+}
+
+/** A page of sessions, those that matter first; `next` is the `after` of the page behind it. */
+export function sessionsView(of: Looked, status: EngineStatus, asked: SessionsAsked): { sessions: unknown[]; sessions_known: number; next: string | null } {
   const { config } = of.home.settings;
   const subAgents = single(config, 'appearance', 'subagent_sessions') === true;
   const foreign = single(config, 'appearance', 'foreign_sessions') === true;
@@ -67,11 +77,17 @@ export function sessionsView(of: Looked, status: EngineStatus, limit: number, cw
     const facts = of.facts(session);
     // Of a session that the host does not know, nothing is known: it stays.
     if (!subAgents && (facts?.subAgent ?? subAgent) === true) return false;
-    return foreign || cwd === undefined || facts?.cwd === undefined || facts.cwd === cwd;
+    return foreign || asked.cwd === undefined || facts?.cwd === undefined || facts.cwd === asked.cwd;
   });
   const first = (session: SessionStatus) => (session.running > 0 ? 0 : session.quarantined.length > 0 ? 1 : 2);
   const sorted = shown.toSorted((a, b) => first(a) - first(b));
-  return { sessions: sorted.slice(0, limit).map((session) => sessionView(of, session)), sessions_known: shown.length };
+  const from = asked.after === undefined ? 0 : sorted.findIndex(({ session }) => session === asked.after) + 1;
+  const page = sorted.slice(from, from + asked.limit);
+  const more = from + page.length < sorted.length;
+  return {
+    sessions: page.map((session) => sessionView(of, session)), sessions_known: shown.length,
+    next: more ? page.at(-1)?.session ?? null : null,
+  };
 }
 
 /** One session. */
