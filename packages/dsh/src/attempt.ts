@@ -26,10 +26,19 @@ export class Attempt {
   readonly beganWall: number;
   readonly controller = new AbortController();
   iterator: AsyncIterator<StreamChunk> | undefined;
+  /** What hears of its reads; made once, since there are very many. */
+  onRead: ((read: IteratorResult<StreamChunk>) => void) | undefined;
+  onError: ((error: unknown) => void) | undefined;
   /** A read of the host's stream is under way. */
   reading = false;
   committed = false;
   over = false;
+  /** Visible output has come, and the engine knows. */
+  spoke = false;
+  /** Pieces have come that the engine has not been told of: the last one, the last with a token. */
+  untold = false;
+  pieceAt = 0;
+  tokenAt: number | undefined;
   held: StreamChunk[] = [];
   usage: TokenUsage | undefined;
   finished: Finished | undefined;

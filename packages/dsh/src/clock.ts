@@ -11,9 +11,12 @@ export class HostClock implements Clock {
   readonly #holds: boolean;
   readonly #timers = new Set<NodeJS.Timeout>();
 
+  readonly #fault: (error: unknown) => void;
+
   /** Whether a timer that runs keeps the process: only those that somebody waits for may. */
-  constructor(process: 'kept' | 'let-go') {
+  constructor(process: 'kept' | 'let-go', fault: (error: unknown) => void = () => {}) {
     this.#holds = process === 'kept';
+    this.#fault = fault;
   }
 
   wallMs(): number {
@@ -27,7 +30,12 @@ export class HostClock implements Clock {
   setTimer(ms: number, due: () => void): () => void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      due();
+      try {
+        due();
+      } catch (error) {
+        // Nobody above could catch it: it would end the host.
+        this.#fault(error);
+      }
     }, Math.min(ms, MOST_MS));
     if (!this.#holds) timer.unref();
     this.#timers.add(timer);

@@ -152,6 +152,10 @@ export class Core implements Live, Listener, CallOwner {
     this.#book.dropOpen();
   }
 
+  fault(message: string): void {
+    this.#parts.fault(`model relay: ${message}`);
+  }
+
   // --- what calls say ---
 
   opened(call: RelayCall): void {

@@ -52,6 +52,8 @@ export interface Listener {
   turn(words: readonly string[]): void;
   /** An instance was lost, or could not be made. */
   lost(reason: EngineLost): void;
+  /** Something of ours broke; whoever it was about has been told. */
+  fault(message: string): void;
   /** Lines that a new instance is told before anything else: day, queues, settings, facts. */
   beginning(): readonly string[];
 }
@@ -168,12 +170,12 @@ export class Engine {
   }
 
   /** A piece of an answer: streams have very many, so that no text crosses unless it is kept. */
-  beat(call: number, attempt: number, bytes: number, kind: Beat): void {
+  beat(call: number, attempt: number, bytes: number, kind: Beat, monoMs: number): void {
     if (this.#history === undefined) return;
     if (this.#recorder !== undefined) {
       return this.feed(call, `attempt ${attempt} chunk ${bytes} ${kind}`);
     }
-    const mono = Math.floor(this.#clock.monoMs());
+    const mono = Math.floor(monoMs);
     const wall = Math.floor(this.#clock.wallMs());
     try {
       if (!this.#history.beat(call, attempt, bytes, kind, mono, wall)) return;
@@ -293,10 +295,25 @@ export class Engine {
     this.#telling = true;
     try {
       for (let said = this.#said.shift(); said !== undefined; said = this.#said.shift()) {
-        for (const line of said.split('\n')) if (line !== '') this.#line(line);
+        for (const line of said.split('\n')) if (line !== '') this.#lineSafely(line);
       }
     } finally {
       this.#telling = false;
+    }
+  }
+
+  /** A fault in one call's affairs is the end of that call alone, and never the host's. */
+  #lineSafely(line: string): void {
+    try {
+      this.#line(line);
+    } catch (error) {
+      this.#listener.fault(`a line was not carried out: ${messageOf(error)}`);
+      const number = /^call (\d+) /.exec(line)?.[1];
+      if (number === undefined) return;
+      const driver = this.#drivers.get(Number(number));
+      this.#drivers.delete(Number(number));
+      driver?.lost(new EngineLost(messageOf(error), error));
+      this.feed(Number(number), 'client-gone');
     }
   }
 
@@ -315,7 +332,7 @@ export class Engine {
         return this.send(`grant ${lease} ${route} granted`);
       }
       case 'error':
-        return this.#listener.lost(new EngineLost(`a line was not understood: ${line}`));
+        return this.#listener.fault(`a line was not understood: ${line}`);
       default:
         return this.#listener.turn(line.split(' '));
     }

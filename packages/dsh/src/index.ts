@@ -38,8 +38,10 @@ export interface Running {
 }
 
 export function apply(ctx: Context, config: RowConfig | undefined): void {
-  const clock = new HostClock('let-go');
-  const waiting = new HostClock('kept');
+  const fault = (message: string): void => ctx.logger.warn(message);
+  const late = (error: unknown): void => fault(`model relay: a timer failed: ${String(error)}`);
+  const clock = new HostClock('let-go', late);
+  const waiting = new HostClock('kept', late);
   const home = openHome(hostHome(process.env), clock, ctx.llm);
   const instance = randomBytes(4).toString('hex');
   const core = new Core({
@@ -47,7 +49,7 @@ export function apply(ctx: Context, config: RowConfig | undefined): void {
     names: new NameTable(), loader: loaderFrom(new URL('.', import.meta.url)),
     instance, recorder: recorderOf(config?.record),
     stream: (call, options) => guarded(call, () => ctx.llm.stream(options)),
-    fault: (message) => ctx.logger.warn(message),
+    fault,
   });
   const turns = new Turns({ core, plans: home.plans, clock, agents: () => agentsOf(ctx) });
   ctx.effect(() => () => {
@@ -97,7 +99,12 @@ function register(ctx: Context, adapter: QueueAdapter, core: Core): void {
 }
 
 function agentsOf(ctx: Context): Agents | undefined {
-  return ctx.get('agents') as Agents | undefined;
+  try {
+    return ctx.get('agents') as Agents | undefined;
+  } catch {
+    // The host is closing.
+    return undefined;
+  }
 }
 
 function recorderOf(file: string | undefined): LineRecorder | undefined {

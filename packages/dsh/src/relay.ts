@@ -11,7 +11,7 @@ import type {
 import { createUserMessage } from '@deepseek-ai/dsh-llm';
 
 import { Attempt, beatOf, bytesOf } from './attempt.ts';
-import type { Driver, Engine, EngineLost } from './engine.ts';
+import { EngineLost, messageOf, type Driver, type Engine } from './engine.ts';
 import { judge } from './evidence.ts';
 import {
   abortedFailure, engineLostFailure, lastWord, stallFailure, type Standing,
@@ -66,7 +66,9 @@ const DONE: Read = { done: true, value: undefined };
 export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, undefined> {
   readonly #parts: CallParts;
   readonly #attempts = new Map<number, Attempt>();
-  readonly #out: StreamChunk[] = [];
+  /** What lies ready for the host, and how much of it has been read. */
+  #out: StreamChunk[] = [];
+  #outRead = 0;
   readonly #onAbort = (): void => this.#gone();
   #number = 0;
   #current: Attempt | undefined;
@@ -80,7 +82,8 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
   #timer: { readonly at: number; readonly clear: () => void } | undefined;
   /** Since when the host has not read what lies ready, where the engine was told so. */
   #blocked = false;
-  #readyAt = 0;
+  /** Undefined: since the last piece was handed over. */
+  #readyAt: number | undefined = 0;
   #ticking: string | undefined;
   #row: CallRow | undefined;
 
@@ -149,9 +152,10 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
 
   next(): Promise<Read> {
     if (!this.#opened) this.#open();
-    const ready = this.#out.shift();
+    const ready = this.#out[this.#outRead];
     if (ready !== undefined) {
-      this.#readyAt = this.#parts.clock.monoMs();
+      this.#outRead += 1;
+      if (this.#outRead === this.#out.length) this.#emptied();
       return Promise.resolve({ done: false, value: ready });
     }
     if (this.#ended) return Promise.resolve(DONE);
@@ -164,7 +168,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
 
   /** The host reads no further. */
   return(): Promise<Read> {
-    this.#out.length = 0;
+    this.#emptied();
     if (this.#opened) this.#gone();
     this.#opened = true;
     this.#ended = true;
@@ -318,26 +322,56 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     if (attempt.committed && this.#waiter === undefined) return;
     attempt.reading = true;
     attempt.iterator.next().then(
-      (read) => {
-        attempt.reading = false;
-        if (attempt.over) return;
-        if (read.done === true) this.#ranOut(attempt);
-        else this.#chunk(attempt, read.value);
-        if (!attempt.over) this.#pull(attempt);
-      },
-      (error: unknown) => {
-        attempt.reading = false;
-        if (!attempt.over) this.#threw(attempt, error);
-      },
+      attempt.onRead ??= (read) => this.#came(attempt, read),
+      attempt.onError ??= (error) => this.#came(attempt, undefined, error),
     );
+  }
+
+  /** A fault of ours ends this call, and is nobody's unhandled rejection. */
+  #came(attempt: Attempt, read: IteratorResult<StreamChunk> | undefined, error?: unknown): void {
+    attempt.reading = false;
+    if (attempt.over) return;
+    try {
+      if (read === undefined) this.#threw(attempt, error);
+      else if (read.done === true) this.#ranOut(attempt);
+      else this.#chunk(attempt, read.value);
+      if (!attempt.over) this.#pull(attempt);
+    } catch (fault) {
+      this.#parts.engine.feed(this.#number, 'client-gone');
+      this.lost(new EngineLost(messageOf(fault), fault));
+    }
   }
 
   #chunk(attempt: Attempt, chunk: StreamChunk): void {
     if (chunk.type === 'finish') return this.#finished(attempt, chunk);
     if (chunk.type === 'usage') attempt.usage = chunk.usage;
-    if (attempt.committed) this.#give(chunk);
-    else attempt.held.push(chunk);
-    this.#parts.engine.beat(this.#number, attempt.number, bytesOf(chunk), beatOf(chunk));
+    const beat = beatOf(chunk);
+    const now = this.#parts.clock.monoMs();
+    attempt.pieceAt = now;
+    if (attempt.committed) {
+      this.#give(chunk);
+      if (attempt.spoke) {
+        // From here a piece moves clocks and nothing else: the engine hears of the latest before
+        // anything else of this attempt.
+        attempt.untold = true;
+        if (beat !== 'wire') attempt.tokenAt = now;
+        return;
+      }
+    } else {
+      attempt.held.push(chunk);
+    }
+    if (beat === 'output') attempt.spoke = true;
+    this.#parts.engine.beat(this.#number, attempt.number, bytesOf(chunk), beat, now);
+  }
+
+  #tellUntold(attempt: Attempt): void {
+    if (!attempt.untold) return;
+    attempt.untold = false;
+    const { engine } = this.#parts;
+    const piece = `attempt ${attempt.number} chunk 0`;
+    const { pieceAt, tokenAt } = attempt;
+    if (tokenAt !== undefined) engine.feed(this.#number, `${piece} output`, tokenAt);
+    if (tokenAt !== pieceAt) engine.feed(this.#number, `${piece} wire`, pieceAt);
   }
 
   #finished(attempt: Attempt, chunk: Extract<StreamChunk, { type: 'finish' }>): void {
@@ -346,12 +380,14 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     if (reason.kind === 'error' || reason.kind === 'aborted') {
       return this.#failed(attempt, reason.failure);
     }
+    this.#tellUntold(attempt);
     const finish = FINISHES[reason.kind] ?? 'stop';
     this.#feedEnd(attempt, `${finish} seen`);
   }
 
   /** The stream ended without a finish. */
   #ranOut(attempt: Attempt): void {
+    this.#tellUntold(attempt);
     attempt.failure = { code: 'STREAM_CLOSED', message: 'the stream ended without a finish' };
     this.#feedEnd(attempt, '- missing');
   }
@@ -374,6 +410,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     const { engine, clock } = this.#parts;
     const judged = judge(failure, attempt.route.provider, clock.wallMs(),
       (evidence) => engine.classify(evidence));
+    this.#tellUntold(attempt);
     attempt.failure = failure;
     attempt.failureClass = judged.class;
     attempt.evidence = judged.evidence;
@@ -454,6 +491,13 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
 
   // --- the host's side of the stream ---
 
+  /** The host has read everything: a list is not made shorter from its front, which costs. */
+  #emptied(): void {
+    this.#out = [];
+    this.#outRead = 0;
+    this.#readyAt = this.#parts.clock.monoMs();
+  }
+
   #give(chunk: StreamChunk): void {
     const waiter = this.#waiter;
     if (waiter === undefined) {
@@ -461,7 +505,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
       return;
     }
     this.#waiter = undefined;
-    this.#readyAt = this.#parts.clock.monoMs();
+    this.#readyAt = undefined;
     waiter({ done: false, value: chunk });
   }
 
@@ -506,7 +550,10 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     this.#timer = undefined;
     if (this.#ended) return;
     const attempt = this.#current;
-    if (attempt !== undefined && !attempt.over) this.#tellBlocked(attempt);
+    if (attempt !== undefined && !attempt.over) {
+      this.#tellUntold(attempt);
+      this.#tellBlocked(attempt);
+    }
     if (this.#ended) return;
     // Where the moment has moved on since, the engine answers with the new one.
     this.#ticking = this.#why.startsWith('clock ') ? this.#why.slice(6) : undefined;
@@ -521,7 +568,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
   #tellBlocked(attempt: Attempt): void {
     if (!attempt.committed || attempt.reading || this.#blocked) return;
     this.#blocked = true;
-    this.#parts.engine.feed(this.#number, 'client-blocked', this.#readyAt);
+    this.#parts.engine.feed(this.#number, 'client-blocked', this.#readyAt ?? attempt.pieceAt);
   }
 }
 
