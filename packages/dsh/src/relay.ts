@@ -5,10 +5,7 @@
  * It reads the host's stream only as fast as the host reads ours once an answer is let through,
  * and never waits for an attempt that is over.
  */
-import type {
-  GenerateOptions, LlmFailure, ReasoningEffortId, StreamChunk,
-} from '@deepseek-ai/dsh-llm';
-import { createUserMessage } from '@deepseek-ai/dsh-llm';
+import type { GenerateOptions, LlmFailure, StreamChunk } from '@deepseek-ai/dsh-llm';
 
 import { Attempt, beatOf, bytesOf } from './attempt.ts';
 import { EngineLost, messageOf, type Driver, type Engine } from './engine.ts';
@@ -17,11 +14,13 @@ import {
   abortedFailure, engineLostFailure, lastWord, stallFailure, type Standing,
 } from './last-word.ts';
 import type {
-  AttemptRow, CallRow, CallView, CandidatePlan, Catalog, Clock, FailureClass, QueuePlan, Route,
+  AttemptRow, CallRow, CallView, Catalog, Clock, FailureClass, QueuePlan, Route,
   Told,
 } from './ports.ts';
-import { relabel, wrapReplay } from './replay-state.ts';
 import { routeText } from './names.ts';
+import { wrapReplay } from './replay-state.ts';
+import { estimateTokens, isUnderWay, requestFor } from './request.ts';
+import { WakeTimer } from './wake-timer.ts';
 import type { Effect, LastWord, Start } from './words.ts';
 
 /** What a call is made of. */
@@ -69,6 +68,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
   /** What lies ready for the host, and how much of it has been read. */
   #out: StreamChunk[] = [];
   #outRead = 0;
+  readonly #timer: WakeTimer;
   readonly #onAbort = (): void => this.#gone();
   #number = 0;
   #current: Attempt | undefined;
@@ -77,9 +77,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
   #ended = false;
   #beganMono = 0;
   #beganWall = 0;
-  #wakeAt: number | undefined;
   #why = '';
-  #timer: { readonly at: number; readonly clear: () => void } | undefined;
   /** Since when the host has not read what lies ready, where the engine was told so. */
   #blocked = false;
   /** Undefined: since the last piece was handed over. */
@@ -89,6 +87,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
 
   constructor(parts: CallParts) {
     this.#parts = parts;
+    this.#timer = new WakeTimer(parts.clock, () => this.#due());
   }
 
   [Symbol.asyncIterator](): this {
@@ -208,10 +207,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     this.#why = why;
     // Over without a word: the engine holds the host for gone (R11).
     if (why === 'over' && !this.#ended) return this.#left();
-    this.#wakeAt = this.#ended ? undefined : atMs;
-    if (this.#wakeAt === undefined) return this.#clearTimer();
-    // A later moment is looked at when the timer that runs comes up; this happens with every chunk.
-    if (this.#timer === undefined || this.#timer.at > this.#wakeAt) this.#setTimer(this.#wakeAt);
+    this.#timer.wake(this.#ended ? undefined : atMs);
   }
 
   lost(reason: EngineLost): void {
@@ -243,6 +239,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
       history: isUnderWay(options) ? 'ongoing' : 'fresh',
       inputTokens: this.queue.candidates.some((one) => one.window !== undefined)
         ? estimateTokens(options) : 0,
+      deadlineMs: this.queue.deadlineMs,
       tried: this.#parts.triedNumbers,
     }, (number) => {
       this.#number = number;
@@ -274,7 +271,8 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     const candidate = this.queue.candidates[start.candidate];
     if (candidate === undefined) return;
     const { clock, engine } = this.#parts;
-    const options = this.#optionsFor(candidate, start);
+    const options = requestFor(this.#parts.options, candidate, this.#parts.catalog.info(candidate),
+      start, this.queue.continueText);
     const attempt = new Attempt({
       number: start.attempt,
       route: { provider: candidate.provider, model: candidate.model },
@@ -292,28 +290,6 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
       return this.#threw(attempt, error);
     }
     this.#pull(attempt);
-  }
-
-  #optionsFor(candidate: CandidatePlan, start: Start): GenerateOptions {
-    const { reasoningEffort: _outer, maxTokens, signal: _signal, messages, ...rest } =
-      this.#parts.options;
-    const known = this.#parts.catalog.info(candidate);
-    const effort = candidate.effort;
-    const sendsEffort = effort !== undefined && !start.repair
-      && known?.efforts?.includes(effort) === true;
-    const most = Math.min(maxTokens ?? Infinity, candidate.maxTokens ?? Infinity);
-    const continued = Array.from({ length: start.continues }, () => createUserMessage({
-      content: [{ type: 'text' as const, text: this.queue.continueText }],
-      source: { kind: 'user' as const },
-    }));
-    return {
-      ...rest,
-      provider: candidate.provider,
-      model: candidate.model,
-      messages: [...relabel(messages), ...continued],
-      ...(Number.isFinite(most) ? { maxTokens: most } : {}),
-      ...(sendsEffort ? { reasoningEffort: effort as ReasoningEffortId } : {}),
-    };
   }
 
   /** Reads on where somebody wants it: always before commit, then as fast as the host reads. */
@@ -521,8 +497,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     const { clock, engine, options, owner } = this.#parts;
     this.#ended = true;
     this.#current = undefined;
-    this.#wakeAt = undefined;
-    this.#clearTimer();
+    this.#timer.clear();
     options.signal?.removeEventListener('abort', this.#onAbort);
     this.#row = {
       call: this.id, session: this.session, queue: this.queue.id, internal: this.internal,
@@ -535,19 +510,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
 
   // --- time ---
 
-  #setTimer(at: number): void {
-    this.#clearTimer();
-    const ms = Math.max(0, Math.ceil(at - this.#parts.clock.monoMs()));
-    this.#timer = { at, clear: this.#parts.clock.setTimer(ms, () => this.#due()) };
-  }
-
-  #clearTimer(): void {
-    this.#timer?.clear();
-    this.#timer = undefined;
-  }
-
   #due(): void {
-    this.#timer = undefined;
     if (this.#ended) return;
     const attempt = this.#current;
     if (attempt !== undefined && !attempt.over) {
@@ -559,9 +522,6 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     this.#ticking = this.#why.startsWith('clock ') ? this.#why.slice(6) : undefined;
     this.#parts.engine.feed(this.#number, 'tick');
     this.#ticking = undefined;
-    if (!this.#ended && this.#timer === undefined && this.#wakeAt !== undefined) {
-      this.#setTimer(this.#wakeAt);
-    }
   }
 
   /** R11: no clock runs while the host does not read what lies ready for it. */
@@ -587,25 +547,4 @@ function failureOf(
 function worst(standing: readonly Standing[]): FailureClass {
   const classes = standing.map((one) => one.class).filter((one) => one !== undefined);
   return classes.findLast((one) => one !== 'auth') ?? classes.at(-1) ?? 'server_error';
-}
-
-/** Whether the conversation already has an assistant's turn or a tool's result (R9). */
-function isUnderWay(options: GenerateOptions): boolean {
-  return options.messages.some((message) =>
-    message.role === 'assistant' || message.source.kind === 'tool');
-}
-
-/** A low estimate, four characters a token, so that nobody is passed over wrongly (R15). */
-function estimateTokens(options: GenerateOptions): number {
-  let characters = options.system?.length ?? 0;
-  for (const message of options.messages) {
-    for (const block of message.content) {
-      if (block.type === 'text' || block.type === 'reasoning') characters += block.text.length;
-      else if (block.type === 'tool-call') characters += block.arguments.length;
-      else if (block.type === 'tool-result') {
-        for (const part of block.content) if (part.type === 'text') characters += part.text.length;
-      }
-    }
-  }
-  return Math.floor(characters / 4);
 }
