@@ -391,8 +391,8 @@ pub struct Call {
     pub(crate) rounds: u32,
     /// Attempts before this round.
     pub(crate) round_base: u32,
-    /// When the next round begins.
-    pub(crate) round_due_ms: Option<u64>,
+    /// When the next round begins, and whether this one ended for want of attempts.
+    pub(crate) round_due: Option<(u64, bool)>,
     pub(crate) outputs: VecDeque<Output>,
     pub(crate) reports: Vec<Report>,
     pub(crate) recorder: Recorder,
@@ -429,7 +429,7 @@ impl Call {
             last_failure: None,
             rounds: 0,
             round_base: 0,
-            round_due_ms: None,
+            round_due: None,
             outputs: VecDeque::from([Output::Admit]),
             reports: Vec::new(),
             passed: Vec::new(),

@@ -274,14 +274,18 @@ fn wait(
     let moments = || {
         order.iter().filter_map(|&index| {
             let (candidate, state, past) = asking.at(index)?;
-            let may = asking.may_return(candidate, past) && counts(candidate);
+            if !asking.may_return(candidate, past) || !counts(candidate) {
+                return None;
+            }
             // Where an ailing one is tried all the same, it is room that it waits for.
-            let room = if asking.tries_ailing() { seat_moment(state) } else { None };
-            let room = room.filter(|_| is_ailing(state));
-            if may { room.or_else(|| moment(state, past)) } else { None }
+            let room = seat_moment(state).filter(|_| asking.tries_ailing() && is_ailing(state));
+            let (ms, why) = room.or_else(|| moment(state, past))?;
+            // C6: once a candidate was tried, no ailing one is waited for.
+            Some((ms, why, asking.gives_up_ailing() && is_ailing(state)))
         })
     };
-    let in_reach = moments().filter_map(|(ms, why)| match (ms, why) {
+    let in_reach = moments().filter_map(|(ms, why, given_up)| match (ms, why) {
+        _ if given_up => None,
         (Some(ms), WaitFor::Rest) => Some((ms, why)),
         (Some(ms), WaitFor::Seat) if patience > 0 => Some((ms.min(patience), why)),
         (Some(ms), _) if ms <= patience => Some((ms, why)),
@@ -291,7 +295,7 @@ fn wait(
     });
     let waited_for = in_reach.min_by_key(|(ms, _)| *ms)?;
     // Whoever waits anyway is there when anything else comes back sooner.
-    let known = moments().filter_map(|(ms, why)| Some((ms?, why)));
+    let known = moments().filter_map(|(ms, why, _)| Some((ms?, why)));
     let (ms, why) = core::iter::once(waited_for).chain(known).min_by_key(|(ms, _)| *ms)?;
     Some(Choice::Wait { ms: ms.max(1), why })
 }
@@ -460,6 +464,10 @@ impl Asking<'_> {
     /// Whether a call that finds all of them ailing tries one.
     fn tries_ailing(&self) -> bool {
         self.unspent && self.queue.policy.all_cooling != AllCooling::Wait
+    }
+
+    fn gives_up_ailing(&self) -> bool {
+        !self.unspent && self.queue.policy.all_cooling != AllCooling::Wait
     }
 
     const fn has_last_resort(&self) -> bool {

@@ -39,11 +39,11 @@ impl Call {
         if !self.has_next_round(spent) {
             return waits;
         }
-        let due = match self.round_due_ms {
+        let (due, _) = match self.round_due {
             Some(due) => due,
-            None => now.mono_ms.saturating_add(self.backoff_ms().max(1)),
+            None => (now.mono_ms.saturating_add(self.backoff_ms().max(1)), spent),
         };
-        self.round_due_ms = Some(due);
+        self.round_due = Some((due, spent));
         let round = (due.saturating_sub(now.mono_ms).max(1), WaitFor::Round);
         Ok(match waits {
             Ok((ms, why)) if ms < round.0 && !spent => (ms, why),
@@ -53,15 +53,17 @@ impl Call {
 
     /// The next round begins, if it is time.
     pub(crate) fn begin_round(&mut self, now: Now, view: &View) {
-        let due = self.round_due_ms.is_some_and(|due| now.mono_ms >= due);
-        if !due || !self.persists(view) {
-            return;
-        }
+        let due = self.round_due.filter(|(due, _)| now.mono_ms >= *due);
+        let Some((_, spent)) = due.filter(|_| self.persists(view)) else { return };
         self.rounds += 1;
         self.round_base = self.attempts;
-        self.round_due_ms = None;
+        self.round_due = None;
         self.retries = 0;
         self.repaired = false;
+        // Whoever has not had a turn for want of attempts comes first.
+        if spent && self.past.contains(&Past::Untried) {
+            return;
+        }
         for past in &mut self.past {
             match past {
                 Past::NextRound => *past = Past::Untried,
@@ -72,7 +74,7 @@ impl Call {
 
     /// An attempt begins. One on a candidate that this call cooled is another round.
     pub(crate) fn begin_again(&mut self, candidate: u32) {
-        self.round_due_ms = None;
+        self.round_due = None;
         let persist = self.spec.queue.policy.persist.is_on();
         if let Some(past) = self.past.get_mut(candidate as usize)
             && *past == Past::Cooled

@@ -377,11 +377,11 @@ impl Call {
             && then == Then::FailOver
             && class.is_some_and(Class::may_pass);
         match verdict {
-            Verdict::Cooled { .. } | Verdict::Struck { named_ms: Some(_) } => Past::Cooled,
+            Verdict::Cooled { .. } => Past::Cooled,
             Verdict::Spared
             | Verdict::Whole
             | Verdict::Truncated
-            | Verdict::Struck { named_ms: None }
+            | Verdict::Struck { .. }
             | Verdict::Quarantined { .. } => {
                 if passes {
                     Past::NextRound

@@ -144,7 +144,7 @@ const COOLING: [(&str, &str, &str); 9] = [
     ("cools-20, untested", "run 1 probe", "run 1 probe"),
     ("probed, cools-20", "run 1 last-resort", "run 0 last-resort"),
     ("probed", "run 0 last-resort", "run 0 last-resort"),
-    ("tried cools-20, cools-10", "wait 10 cooldown", "wait 10 cooldown"),
+    ("tried cools-20, cools-10", "nothing, back in 10", "nothing, back in 10"),
     ("cools-20, full", "wait 20 cooldown", "wait 20 cooldown"),
     ("missing, cools-20", "run 1 last-resort", "run 1 last-resort"),
 ];

@@ -276,15 +276,7 @@ impl Reference {
             }
         }
         let mut view = view.clone();
-        if persists(runner, &view) && runner.next_round_ms.is_some_and(|at| at <= now.mono_ms) {
-            runner.next_round_ms = None;
-            runner.rounds += 1;
-            runner.round_from = runner.attempts;
-            (runner.retries, runner.mended) = (0, false);
-            for mark in runner.marks.iter_mut().filter(|mark| **mark == Mark::Later) {
-                *mark = Mark::Fresh;
-            }
-        }
+        next_round(now, runner, &view);
         if let Some(index) = runner.denied {
             view.candidates[index].seat = SeatView::Full { soonest_ms: None };
         }
@@ -301,6 +293,7 @@ impl Reference {
             candidate.presence == Presence::Present && again
         });
         if persists(runner, &view) && later {
+            runner.ran_out = spent;
             let span = backoff(policy, runner.spec.seed, runner.rounds);
             let at = *runner.next_round_ms.get_or_insert(now.mono_ms + span.max(1));
             let ms = at.saturating_sub(now.mono_ms).max(1);
@@ -392,5 +385,22 @@ pub(crate) fn writes_to(runner: &Runner) -> SessionId {
     match runner.spec.purpose {
         Purpose::Main => runner.spec.session,
         Purpose::Internal => SessionId::BACKGROUND,
+    }
+}
+
+/// P1: another round begins.
+fn next_round(now: Now, runner: &mut Runner, view: &View) {
+    let due = runner.next_round_ms.is_some_and(|at| at <= now.mono_ms);
+    if !due || !persists(runner, view) {
+        return;
+    }
+    runner.next_round_ms = None;
+    runner.rounds += 1;
+    runner.round_from = runner.attempts;
+    (runner.retries, runner.mended) = (0, false);
+    if !runner.ran_out || !runner.marks.contains(&Mark::Fresh) {
+        for mark in runner.marks.iter_mut().filter(|mark| **mark == Mark::Later) {
+            *mark = Mark::Fresh;
+        }
     }
 }

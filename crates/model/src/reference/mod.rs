@@ -104,6 +104,8 @@ pub(crate) struct Runner {
     pub(crate) rounds: u32,
     pub(crate) round_from: u32,
     pub(crate) next_round_ms: Option<u64>,
+    /// Attempts ran out in this round.
+    pub(crate) ran_out: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -194,6 +196,7 @@ impl Reference {
             rounds: 0,
             round_from: 0,
             next_round_ms: None,
+            ran_out: false,
         };
         self.settle_down(now, id, runner, true)
     }

@@ -337,6 +337,8 @@ fn wait(
             out_of_reach = Some((ms, why));
         }
         let wait = match moment {
+            // C6: one that ails is not waited for once anybody was tried.
+            _ if tries && ailing && runner.attempts > 0 => None,
             Some((Some(ms), WaitFor::Rest)) => Some((ms, WaitFor::Rest)),
             Some((Some(ms), WaitFor::Seat)) if patience > 0 => {
                 Some((ms.min(patience), WaitFor::Seat))

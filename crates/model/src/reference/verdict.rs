@@ -150,11 +150,11 @@ impl Reference {
     /// The call is done with a candidate; true when it asks for another.
     pub(crate) fn done_with(&mut self, runner: &mut Runner, again: &Again) -> bool {
         runner.marks[again.candidate] = match again.verdict {
-            Verdict::Cooled { .. } | Verdict::Struck { named_ms: Some(_) } => Mark::Cooled,
+            Verdict::Cooled { .. } => Mark::Cooled,
             Verdict::Spared
             | Verdict::Whole
             | Verdict::Truncated
-            | Verdict::Struck { named_ms: None }
+            | Verdict::Struck { .. }
             | Verdict::Quarantined { .. } => {
                 let passes = runner.failed.is_some_and(|(_, class)| passes(class));
                 let persist = runner.spec.queue.policy.persist.is_on();
