@@ -152,8 +152,11 @@ impl Reader {
         }
     }
 
-    /// Takes the next chunk of the transport.
+    /// Takes the next chunk of the transport; after an event that was too large, drops it.
     pub fn push(&mut self, chunk: Bytes) {
+        if self.failed {
+            return;
+        }
         if self.chunk.is_empty() && self.waiting.is_empty() {
             self.chunk = chunk;
         } else {
@@ -177,6 +180,7 @@ impl Reader {
                 self.failed = true;
                 self.chunk.clear();
                 self.waiting.clear();
+                self.held = BytesMut::new();
                 continue;
             }
             let part = self.chunk.split_to(taken);

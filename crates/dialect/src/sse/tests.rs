@@ -135,6 +135,7 @@ fn an_event_over_the_limit_is_refused_for_good() {
         reader.push(Bytes::from_static(b"data: 1\n\n"));
         assert!(reader.next_event().is_err());
         assert!(reader.finish().is_none());
+        assert_eq!(reader.held_bytes(), 0, "nothing of it is kept");
     }
     let mut reader = Reader::with_limit(12);
     reader.push(Bytes::from_static(b"data: 1\n\ndata: 2\n\ndata: 3\n\n"));

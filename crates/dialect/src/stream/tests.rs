@@ -418,6 +418,10 @@ fn usage_that_the_client_did_not_ask_for_is_taken_out() {
             "id: 4\ndata: {\"choices\":[{}]}\n\n",
         ),
         ("data: {\"usage\":null,\ndata: \"choices\":[{}]}\n\n", "data: {\"choices\":[{}]}\n\n"),
+        (
+            "event: m\ndata: {\"usage\":null,\r\ndata: \"choices\":[{}]}\r\nid: 7\n\n",
+            "event: m\nid: 7\ndata: {\"choices\":[{}]}\n\n",
+        ),
         // Prompt filters of Azure come without choices, and stay.
         (
             "data: {\"choices\":[],\"prompt_filter_results\":[],\"usage\":null}\n\n",

@@ -66,7 +66,14 @@ fn rebuilt(event: &Event, text: &str, cuts: &[Span]) -> Bytes {
         // Several data lines: the line feeds between them are blanks to JSON.
         let mut data = without(text.as_bytes(), cuts);
         data.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
-        let mut out = BytesMut::with_capacity(data.len() + 8);
+        let mut out = BytesMut::with_capacity(raw.len() + 8);
+        for line in raw.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.is_empty())
+        {
+            if line != b"data" && !line.starts_with(b"data:") {
+                out.extend_from_slice(line);
+                out.extend_from_slice(b"\n");
+            }
+        }
         out.extend_from_slice(b"data: ");
         out.extend_from_slice(&data);
         out.extend_from_slice(b"\n\n");
