@@ -58,6 +58,7 @@ pub(crate) fn check(
         Shown::Unknown => {}
         Shown::Nothing => host(parts, listen)?,
     }
+    unambiguous(parts)?;
     let access = origin(parts, allowed_origins)?;
     if matches!(access, Access::Plain) && text(&parts.headers, "sec-fetch-site") == "cross-site" {
         return Err(Refusal::Forbidden(
@@ -144,6 +145,14 @@ pub(crate) enum Asks {
     Calls,
     /// Our own interface.
     Admin,
+}
+
+/// A proxy before us may have read another request out of the same bytes.
+fn unambiguous(parts: &Parts) -> Result<(), Refusal> {
+    match parts.headers.get_all(header::HOST).iter().nth(1) {
+        Some(_) => Err(Refusal::Forbidden("The request names two hosts.".to_owned())),
+        None => Ok(()),
+    }
 }
 
 /// A name that was rebound to this machine is still the attacker's name.
@@ -262,6 +271,12 @@ mod tests {
         ] {
             assert!(matches!(ask(&[("host", host)]), Err(Refusal::Forbidden(_))), "{host}");
         }
+    }
+
+    #[test]
+    fn g09_two_hosts_are_refused() {
+        let hosts = [("host", "localhost"), ("host", "localhost")];
+        assert!(matches!(ask(&hosts), Err(Refusal::Forbidden(_))));
     }
 
     #[test]
