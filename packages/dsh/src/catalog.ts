@@ -137,9 +137,12 @@ export class HostCatalog implements Catalog {
     });
   }
 
-  /** Forgets everything and asks the host again; who asks meanwhile waits for the same answer. */
-  rescan(): Promise<void> {
-    this.#scanning ??= this.#scan().finally(() => {
+  /**
+   * Forgets everything, or what these providers said, and asks the host again; who asks meanwhile
+   * waits for the same answer.
+   */
+  rescan(only?: readonly string[]): Promise<void> {
+    this.#scanning ??= this.#scan(only).finally(() => {
       this.#scanning = undefined;
     });
     return this.#scanning;
@@ -172,13 +175,15 @@ export class HostCatalog implements Catalog {
     this.#heard.clear();
   }
 
-  async #scan(): Promise<void> {
+  async #scan(only: readonly string[] | undefined): Promise<void> {
     this.#asking.clear();
+    const asked = (provider: string) => only === undefined || only.includes(provider);
     const hidden = this.#from.hidden();
     const providers = this.#listProviders().filter(({ id }) => id !== PROVIDER && !hidden.includes(id));
-    const facts = new Map<string, ModelFacts>();
-    const found = new Map<string, Provider>();
-    await inTurn(providers.slice(0, PROVIDERS_MAX), AT_ONCE, async ({ id, name }) => {
+    // What a queue taught us of models that nobody lists is asked again when it is needed.
+    const facts = new Map([...this.#facts].filter(([route]) => !asked(splitRoute(route)?.provider ?? '')));
+    const found = new Map([...this.#providers].filter(([id]) => !asked(id)));
+    await inTurn(providers.filter(({ id }) => asked(id)).slice(0, PROVIDERS_MAX), AT_ONCE, async ({ id, name }) => {
       const { models, trouble } = await this.#list(id);
       found.set(id, { name, models: models.map((model) => model.id), trouble });
       await inTurn(models, AT_ONCE, async (model) => {
@@ -191,7 +196,6 @@ export class HostCatalog implements Catalog {
       const provider = found.get(id);
       return provider ? [[id, provider] as const] : [];
     }));
-    // What a queue taught us of models that nobody lists is asked again when it is needed.
     this.#facts = facts;
     this.#scannedMs = this.#from.clock.wallMs();
     this.#asked();

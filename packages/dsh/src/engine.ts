@@ -66,6 +66,8 @@ export interface CallSpec {
   readonly purpose: 'main' | 'internal';
   readonly history: 'fresh' | 'ongoing';
   readonly inputTokens: number;
+  /** The longest that the call may take in all; none: no limit (R8). */
+  readonly deadlineMs?: number | undefined;
   /** Routes that broke after commit in this same step (D6). */
   readonly tried: readonly number[];
 }
@@ -150,7 +152,7 @@ export class Engine {
   open(spec: CallSpec, driver: (number: number) => Driver): number {
     const number = ++this.#calls;
     const line = ['call', number, spec.queue, spec.session, spec.seating, spec.purpose, 'stream',
-      spec.history, spec.inputTokens, '-', seedOf(number)];
+      spec.history, spec.inputTokens, spec.deadlineMs ?? '-', seedOf(number)];
     line.push(spec.tried.length, ...spec.tried);
     const own = driver(number);
     this.#drivers.set(number, own);

@@ -218,8 +218,7 @@ export class HomeKeeper implements Keeper {
       const lasting = facts.some(({ what }) => what !== 'tallied' && what !== 'wrote' && what !== 'verified');
       logs.state.append(facts, lasting ? this.#synced() : undefined);
       this.#facts = [];
-      const live = this.state.lines();
-      if (logs.state.lines > 1_000 + 3 * live.length) logs.state.rewrite(live);
+      if (logs.state.lines > 1_000 + 3 * this.state.size) logs.state.rewrite(this.state.lines());
     }
     if (this.#entries.length > 0) {
       const entries = this.#entries.map((entry, at) => ({ number: this.journal.next() + at, ...entry }));

@@ -12,7 +12,7 @@ import type { Asked, Operation } from './endpoints.ts';
 import type { JournalFilter } from './journal.ts';
 import type { SumFilter } from './ledger.ts';
 import {
-  callView, dryRunView, sessionsView, sessionView, settingsView, stateView, type Looked,
+  callView, catalogView, dryRunView, sessionsView, sessionView, settingsView, stateView, type Looked,
 } from './views.ts';
 import type { ReleaseWhat, Route } from './ports.ts';
 
@@ -102,7 +102,11 @@ function kept(of: OperationsFrom): Operation[] {
     {
       method: 'GET', path: '/journal',
       query: { limit: 'count', before: 'number', after: 'number', call: 'text', session: 'text', route: 'text', what: 'text' },
-      answer: ({ query }) => ok(journal.page({ ...filterOf(query, ['before', 'after']), limit: limitOf(query) } satisfies JournalFilter)),
+      answer: ({ query }) => {
+        // Whoever looks sees what has happened until now.
+        of.home.keeper.flushNow();
+        return ok(journal.page({ ...filterOf(query, ['before', 'after']), limit: limitOf(query) } satisfies JournalFilter));
+      },
     },
     {
       method: 'GET', path: '/ledger',
@@ -246,17 +250,16 @@ function settings(of: OperationsFrom): Operation[] {
 }
 
 function catalog(of: OperationsFrom): Operation[] {
-  const view = () => {
-    const { scannedMs, isScanning } = of.home.catalog;
-    return { scanned_ms: scannedMs ?? null, scanning: isScanning, providers: of.home.catalog.shown() };
-  };
   return [
-    { method: 'GET', path: '/catalog', answer: () => ok(view()) },
+    { method: 'GET', path: '/catalog', answer: () => ok(catalogView(of.home)) },
     {
-      method: 'POST', path: '/catalog/rescan', body: [],
-      answer: async () => {
-        await of.home.catalog.rescan();
-        return ok(view());
+      method: 'POST', path: '/catalog/rescan', body: ['providers'],
+      answer: async ({ body }) => {
+        const providers = texts(body, 'providers');
+        const unknown = providers?.find((provider) => !of.home.catalog.present(provider));
+        if (unknown !== undefined) throw noSuch('provider', unknown);
+        await of.home.catalog.rescan(providers);
+        return ok(catalogView(of.home));
       },
     },
   ];

@@ -125,8 +125,9 @@ export class SettingsPlans implements Plans {
     const clocks = rows.map((row) => CLOCK_WORDS.map((clock) => valueOf(config, { ...set, ...row.set }, clock)).join(' '));
     const caps = rows.map(({ set: own }) => `${own['max_sessions'] ?? '-'} ${own['max_in_flight'] ?? '-'}`);
     const continueText = String(valueOf(config, set, 'continue_text'));
+    const deadlineMs = Number(valueOf(config, set, 'deadline'));
     return {
-      id, name, candidates, continueText,
+      id, name, candidates, continueText, ...(deadlineMs > 0 ? { deadlineMs } : {}),
       rescue: valueOf(config, set, 'rescue') === true && policy.startsWith('on '),
       digest: digest(JSON.stringify([id, policy, clocks, caps, candidates, continueText])),
       words: (names: Names) => {

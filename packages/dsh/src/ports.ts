@@ -38,6 +38,8 @@ export interface QueuePlan {
   readonly digest: string;
   readonly candidates: readonly CandidatePlan[];
   readonly continueText: string;
+  /** The longest that one call may take in all, in milliseconds; none: no limit (R8). */
+  readonly deadlineMs?: number;
   /** D6: whether a failure after commit is rescued by the step retry. */
   readonly rescue: boolean;
   /** The words after `queue NUMBER DIGEST` of the line protocol: policy, then candidates. */

@@ -50,6 +50,11 @@ export class KeptState {
   readonly #deleted = new Set<string>();
   readonly #paused = new Set<string>();
 
+  /** How many lines make this state, about. */
+  get size(): number {
+    return this.#quarantined.size + this.#verified.size + this.#tallies.size + this.#written.size + this.#deleted.size;
+  }
+
   /** Ids of queues that were deleted (R1). */
   get deleted(): ReadonlySet<string> {
     return this.#deleted;

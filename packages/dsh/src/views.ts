@@ -123,6 +123,21 @@ export function perSecond(tokens: number, ms: number): number | null {
   return exact >= 9.95 ? Math.round(exact) : Math.round(exact * 10) / 10;
 }
 
+/** The catalog, as the gateway shows its own. */
+export function catalogView(home: Home): unknown {
+  const { scannedMs, isScanning } = home.catalog;
+  const scanned_ms = scannedMs ?? null;
+  const providers = home.catalog.shown().map(({ id, name, hidden, models, trouble }) => ({
+    id, name, dialect: 'dsh', hidden, scanned_ms, trouble: trouble === null ? null : 'unreachable', trouble_message: trouble,
+    models: models.map((model) => ({
+      ...model, offered: true, compaction_point: compactionPoint(model.context_window ?? undefined), price: null,
+      window_source: model.context_window === null ? null : 'provider', efforts_source: model.efforts === null ? null : 'provider',
+    })),
+  }));
+  // What models can do is the host's own word; there is no table of ours.
+  return { scanned_ms, scanning: isScanning, providers, known: { source: 'dsh', date: '' } };
+}
+
 /** A call, with its steps where they are known. */
 export function callView(view: CallView, steps?: readonly CallStep[]): unknown {
   return {
@@ -218,7 +233,7 @@ function candidateView(of: Looked, candidate: CandidatePlan, status: RouteStatus
     route, name: facts?.name ?? candidate.model, dialect: 'dsh', ...standing(candidate, status),
     in_flight: status?.inFlight ?? 0, seats_taken: status?.seatsTaken ?? 0,
     context_window: candidate.window ?? null, compaction_point: compactionPoint(candidate.window), detected_window: facts?.window ?? null,
-    effort: candidate.effort ?? null, efforts: facts?.efforts ?? null, max_tokens: candidate.maxTokens ?? null,
+    effort: candidate.effort ?? null, effort_levels: facts?.efforts ?? [], efforts_known: facts?.efforts !== undefined, max_tokens: candidate.maxTokens ?? null,
     today, breaker: { failures: status?.strikes ?? 0, opened: status?.opened ?? 0 },
   };
 }

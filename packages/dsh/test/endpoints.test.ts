@@ -160,7 +160,8 @@ test('shared paths answer in the gateway\'s shapes, and no secret, prompt or ans
     ['PATCH', '/settings', '/settings', { body: { changes: [] } }],
     ['PATCH', '/settings', '/settings', { body: { changes: [{ do: 'set', path: 'reset_hour', value: 3 }] }, headers: { 'if-match': `"${hash}"` } }],
     ['POST', '/settings/reload', '/settings/reload', { body: {} }],
-    ['POST', '/catalog/rescan', '/catalog/rescan', { body: {} }],
+    ['POST', '/catalog/rescan', '/catalog/rescan', { body: {} }], ['POST', '/catalog/rescan', '/catalog/rescan', { body: { providers: ['mock'] } }],
+    ['POST', '/catalog/rescan', '/catalog/rescan', { body: { providers: ['none'] } }],
   ];
   const statuses: string[] = [];
   for (const [method, template, at, options] of asked) {
@@ -178,6 +179,7 @@ test('shared paths answer in the gateway\'s shapes, and no secret, prompt or ans
   assert.deepEqual(statuses.filter((line) => !/ 20[01]$/.test(line)), [
     'GET /sessions/nobody 404', 'GET /calls/none 404', 'POST /queues/none/dry-run 404', 'POST /release 400', 'POST /calls/none/stop 404',
     'PATCH /queues/my-queue 400', 'DELETE /queues/my-queue 409', 'POST /import 400', 'PATCH /settings 428', 'PATCH /settings 412',
+    'POST /catalog/rescan 404',
   ]);
   await home.keeper.flush();
   for (const name of readdirSync(join(path, 'ekiden'))) {

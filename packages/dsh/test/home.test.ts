@@ -85,8 +85,12 @@ test('r37 the catalog is asked once, kept on disk, and only a rescan asks again'
   host.providers['mock-b'] = { n: {} };
   host.broken.add('mock-b');
   await Promise.all([again.home.catalog.rescan(), again.home.catalog.rescan()]);
-  assert.deepEqual(again.home.catalog.shown().map(({ id, models, trouble }) => [id, models.map(({ model }) => model), trouble]),
-    [['mock-a', ['m3'], null], ['mock-b', [], '401: *** is wrong']]);
+  const listed = () => again.home.catalog.shown().map(({ id, models, trouble }) => [id, models.map(({ model }) => model), trouble]);
+  assert.deepEqual(listed(), [['mock-a', ['m3'], null], ['mock-b', [], '401: *** is wrong']]);
+  host.broken.clear();
+  host.providers['mock-a'] = { m4: {} };
+  await again.home.catalog.rescan(['mock-b']);
+  assert.deepEqual(listed(), [['mock-a', ['m3'], null], ['mock-b', ['n'], null]], 'one provider alone');
 });
 
 test('r37 a provider that does not answer holds nobody up; an unreadable cache is asked anew', async (t) => {
@@ -325,4 +329,10 @@ test('d4 a home that is closed leaves no timer and no listener', async (t) => {
   await quiet();
   assert.equal(clock.waiting, 0);
   assert.equal(process.listenerCount('exit'), before);
+});
+
+test('r8 a deadline of a queue goes along with its calls', (t) => {
+  const path = folderFor(t);
+  settings(path, { queues: { a: { deadline: '90s' }, b: {} } });
+  assert.deepEqual(opened(t, path).home.plans.all().map(({ deadlineMs }) => deadlineMs), [90_000, undefined]);
 });

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { FileTrouble, Folder } from '../src/files.ts';
@@ -258,4 +260,26 @@ test('without a folder everything is kept in memory', async () => {
   assert.deepEqual(kept.recording(), { trouble: null, dropped: 0, folder: null, whyNot: 'no home' });
   assert.equal(kept.recall(new NameTable()).length, 1);
   assert.deepEqual(kept.journal.entries.map(({ what }) => what), ['quarantined']);
+});
+
+test('g12 a process that is killed loses no quarantine older than a moment', async (t) => {
+  const path = folderFor(t);
+  const at = (name: string) => new URL(`../src/${name}.ts`, import.meta.url).href;
+  const script = `
+    const { HomeKeeper } = await import('${at('keeper')}');
+    const { Folder } = await import('${at('files')}');
+    const { HostClock } = await import('${at('clock')}');
+    const clock = new HostClock('kept');
+    const kept = new HomeKeeper({ folder: new Folder(process.argv[1], Date.now), clock, day: () => 7, journalMax: () => 9 });
+    const quarantine = { class: 'auth', day: 7, sinceMs: 5, paroles: 0 };
+    kept.keep({ kind: 'quarantined', place: { session: 's', queue: 'q', route: { provider: 'p', model: 'm' } }, quarantine, call: 'c', attempt: 1 });
+    kept.on(() => process.stdout.write('written'));
+    setInterval(() => {}, 1_000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const kept = new HomeKeeper({ folder: new Folder(path, Date.now), clock: new HandClock(), day: () => 7, journalMax: () => 9 });
+  assert.equal(kept.recall(new NameTable()).length, 1);
+  assert.equal(kept.journal.entries.length, 1);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 // @ts-expect-error a script without types
 import { page, printed } from '../scripts/keys.mjs';
 import { EditError, type Change, type EditCode } from '../src/edits.ts';
-import { Folder } from '../src/files.ts';
+import { FileTrouble, Folder } from '../src/files.ts';
 import { BadJson, readJson } from '../src/json-text.ts';
 import { candidateLines, KEYS, keyAt, readSettings, valueOf } from '../src/settings.ts';
 import { SettingsFile } from '../src/settings-file.ts';
@@ -204,4 +204,18 @@ test('without a folder, and where the file cannot be written, changes are refuse
   symlinkSync('/dev/full', folder.at('elsewhere'));
   writeFileSync(folder.at('lock'), 'x');
   assert.equal(code(() => file.change(undefined, [{ do: 'set', path: 'reset_hour', value: 2 }])), 'not_kept');
+});
+
+test('g12 settings that the disk does not take are not acknowledged, and the old ones stay', (t) => {
+  class FullFolder extends Folder {
+    override replace(): never {
+      throw new FileTrouble('full', 'no space left on device');
+    }
+  }
+  const path = folderFor(t);
+  writeFileSync(`${path}/settings.json`, '{"reset_hour":3}');
+  const file = new SettingsFile(new FullFolder(path, Date.now), new HandClock());
+  assert.equal(code(() => file.change(undefined, [{ do: 'set', path: 'reset_hour', value: 5 }])), 'not_kept');
+  assert.equal(file.config.sections['top']?.['reset_hour'], 3);
+  assert.equal(readFileSync(`${path}/settings.json`, 'utf8'), '{"reset_hour":3}');
 });
