@@ -38,12 +38,12 @@ test('R40: queues go from the plugin to the gateway and back in one file', async
     const gateway = await Gateway.start(`[providers.mock]\nbase_url = "${upstream.url}"\ndialect = "openai-chat"\napi_key_env = "MOCK_API_KEY"\n[queues.here]\ncandidates = ["mock/c"]\n`)
     try {
       const taken = await gateway.api('POST', 'import', ours)
-      assert.equal(taken.status, 200, JSON.stringify(taken.json))
+      assert.equal(taken.status, 201, JSON.stringify(taken.json))
       assert.deepEqual(taken.json.imported.map(queue => [queue.name, queue.candidates]), [['第一条', 2], ['second', 1]])
       const theirs = (await gateway.api('GET', 'export')).json
       assert.deepEqual(theirs.queues.find(queue => queue.name === '第一条'), ours.queues[0])
       const back = await web.api('POST', 'import', theirs)
-      assert.equal(back.status, 200, back.text)
+      assert.equal(back.status, 201, back.text)
       assert.deepEqual(back.json.imported.map(queue => queue.name).sort(), ['here', 'second (1)', '第一条 (1)'].sort(), 'added, and nothing that was there has changed')
       const now = (await web.api('GET', 'export')).json
       assert.deepEqual(now.queues.slice(0, 2), ours.queues)
@@ -59,7 +59,7 @@ test('R40: a candidate whose provider is unknown is kept, shown as missing and p
   await at(home => home.configure({ queues: { first: { candidates: ['mock/a'] } }, continuation: { enabled: false } }), async (web, home) => {
     const file = { format: 'ekiden-queues', version: 1, queues: [{ name: 'far', settings: {}, candidates: [{ route: 'elsewhere/x', options: {} }, { route: 'mock/b', options: {} }] }] }
     const taken = await web.api('POST', 'import', file)
-    assert.equal(taken.status, 200, taken.text)
+    assert.equal(taken.status, 201, taken.text)
     const [{ id }] = taken.json.imported
     const session = await web.session('ekiden', id)
     assert.equal((await web.turn(session, 'hi')).text, answerOf('b'))

@@ -11,7 +11,7 @@ test('R33: a recorded history of the host replays natively, byte for byte', asyn
   const upstream = await Upstream.start()
   const home = new Home(upstream, ['a', 'b', 'c', 'd'])
   home.install('web').configure({
-    defaults: { retries: 1, continue_delay: '50ms' },
+    defaults: { retries: 1, continue_delay: '50ms', wait_max: '2s' },
     continuation: { truncations_max: 2 },
     queues: {
       first: { candidates: ['mock/a', { route: 'mock/b', max_sessions: 1 }, 'mock/c'] },

@@ -76,6 +76,7 @@ fn in_the_host(
         .collect();
     // Two hosts at a time: each test waits for its own most of the time.
     let mut words = vec!["--test", "--test-reporter=tap", "--test-concurrency=2"];
+    words.push("--test-timeout=120000");
     words.extend(files.iter().map(String::as_str));
     let built = project.target.join("debug");
     let program = |name: &str| format!("{name}{}", std::env::consts::EXE_SUFFIX);

@@ -71,15 +71,25 @@ export class Stage {
     return json.queues.find(one => one.id === queue.id).candidates[number - 1]
   }
 
+  /** Sets one key, as a page would. */
+  async set(path, value) {
+    const { json } = await this.web.api('GET', 'settings')
+    const changed = await this.web.api('PATCH', 'settings', { changes: [{ do: 'set', path, value }] }, { 'if-match': `"${json.hash}"` })
+    assert.equal(changed.status, 200, changed.text)
+  }
+
   /** What the plugin knows of a session. */
   async known(session) {
     return (await this.web.api('GET', `sessions/${encodeURIComponent(session)}`)).json
   }
 
-  /** The journal's entries of a kind, newest first. */
-  async journal(what, filter = {}) {
-    const query = new URLSearchParams({ what, ...filter })
-    return (await this.web.api('GET', `journal?${query}`)).json.entries
+  /** The journal's entries of a kind, newest first, once one of them is as is looked for: they are written by the batch. */
+  async journal(what, good = () => true) {
+    const began = performance.now()
+    let entries
+    do entries = (await this.web.api('GET', `journal?what=${what}`)).json.entries
+    while (!entries.some(good) && performance.now() - began < 5_000)
+    return entries.filter(good)
   }
 
   async close() {

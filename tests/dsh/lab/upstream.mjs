@@ -3,6 +3,9 @@
 import http from 'node:http'
 import { once } from 'node:events'
 
+/** How long a call may be due before the test gives up. */
+const PATIENCE_MS = 30_000
+
 /** The words of an answer that no step gives another text. */
 export const answerOf = model => `Hello from ${model}. Done.`
 
@@ -53,7 +56,14 @@ export class Upstream {
   #until(look) {
     const found = look()
     if (found) return Promise.resolve(found)
-    return new Promise(done => this.#waiters.add({ look, done }))
+    return new Promise((done, failed) => {
+      const waiter = { look, done: seen => (clearTimeout(timer), done(seen)) }
+      const timer = setTimeout(() => {
+        this.#waiters.delete(waiter)
+        failed(new Error(`no such call came; ${this.calls.slice(-5).map(call => `${call.kind} ${call.model}`).join(', ')}`))
+      }, PATIENCE_MS)
+      this.#waiters.add(waiter)
+    })
   }
 
   #changed() {
