@@ -30,7 +30,15 @@ struct Ending {
 enum Inner {
     Whole(Option<Bytes>),
     Stream(Reader),
+    Made(Mutex<Box<dyn Source>>),
     Broken,
+}
+
+/// Makes a stream while it is read: nothing happens but when the next piece is asked for. Dropping it
+/// is the client's leaving.
+pub(crate) trait Source: Send + std::fmt::Debug {
+    /// The next bytes; `None` at the end.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>>;
 }
 
 impl std::fmt::Debug for Ending {
@@ -67,13 +75,18 @@ impl Body {
         (BodySender { pipe }, Self { inner, ending: None })
     }
 
+    /// A stream that is made while it is read.
+    pub(crate) fn made(source: Box<dyn Source>) -> Self {
+        Self { inner: Inner::Made(Mutex::new(source)), ending: None }
+    }
+
     /// The same, but a stream that waits when `when` is over ends with `last`, or with a cut
     /// connection where there is no last word.
     pub(crate) fn ending<F>(mut self, when: F, last: Option<Bytes>) -> Self
     where
         F: Future<Output = ()> + Send + Sync + 'static,
     {
-        if matches!(self.inner, Inner::Stream(_)) {
+        if matches!(self.inner, Inner::Stream(_) | Inner::Made(_)) {
             self.ending = Some(Ending { when: Box::pin(when), last });
         }
         self
@@ -107,6 +120,21 @@ impl Body {
                 Poll::Pending => {}
                 ready @ Poll::Ready(_) => return ready,
             },
+            Inner::Made(source) => {
+                let source = source.get_mut().unwrap_or_else(PoisonError::into_inner);
+                match source.poll_piece(cx) {
+                    Poll::Pending => {}
+                    Poll::Ready(Some(Err(Aborted))) => {
+                        self.inner = Inner::Broken;
+                        return written_first(cx);
+                    }
+                    Poll::Ready(None) => {
+                        self.inner = Inner::Whole(None);
+                        return Poll::Ready(None);
+                    }
+                    ready @ Poll::Ready(Some(Ok(_))) => return ready,
+                }
+            }
         }
         // Asked only when there is nothing to send, so that it costs a flowing stream nothing.
         let over =
@@ -135,7 +163,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match &self.inner {
             Inner::Whole(bytes) => bytes.is_none(),
-            Inner::Broken => false,
+            Inner::Broken | Inner::Made(_) => false,
             Inner::Stream(reader) => {
                 let state = reader.pipe.lock();
                 state.queue.is_empty() && state.end == Some(End::Whole)
@@ -148,7 +176,7 @@ impl http_body::Body for Body {
             Inner::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Inner::Stream(_) | Inner::Broken => SizeHint::default(),
+            Inner::Stream(_) | Inner::Made(_) | Inner::Broken => SizeHint::default(),
         }
     }
 }
@@ -244,12 +272,9 @@ impl Reader {
         }
         match state.end {
             Some(End::Whole) => Poll::Ready(None),
-            // The server drops what it has not written when a body fails, and writes it when a
-            // body has nothing to give: what was let through must arrive before the cut.
             Some(End::Broken) => {
                 state.end = Some(End::Cut);
-                cx.waker().wake_by_ref();
-                Poll::Pending
+                written_first(cx)
             }
             Some(End::Cut) => {
                 state.end = Some(End::Whole);
@@ -321,6 +346,13 @@ impl State {
     }
 }
 
+/// The server drops what it has not written when a body fails, and writes it when a body has nothing
+/// to give: what was let through must arrive before the cut.
+fn written_first<T>(cx: &Context<'_>) -> Poll<T> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}
+
 fn wake(waker: &mut Option<Waker>) {
     if let Some(waker) = waker.take() {
         waker.wake();
@@ -378,6 +410,36 @@ mod tests {
     async fn g13_without_a_last_word_it_is_cut() {
         let (_sender, body) = Body::stream(10);
         assert_eq!(body.ending(async {}, None).collect().await, Err(Aborted));
+    }
+
+    #[derive(Debug)]
+    struct Pieces(Vec<Option<Result<Bytes, Aborted>>>);
+
+    impl Source for Pieces {
+        fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+            self.0.pop().map_or(Poll::Pending, Poll::Ready)
+        }
+    }
+
+    #[tokio::test]
+    async fn r10_what_is_made_ends_as_its_maker_says() {
+        let piece = || Some(Ok(Bytes::from_static(b"a")));
+        let made = |last| Body::made(Box::new(Pieces(vec![last, piece(), piece()])));
+        assert_eq!(made(None).collect().await, Ok(Bytes::from_static(b"aa")));
+        let mut broken = made(Some(Err(Aborted)));
+        assert!(broken.piece().await.is_some_and(|piece| piece.is_ok()));
+        assert!(broken.piece().await.is_some_and(|piece| piece.is_ok()));
+        let first = poll_fn(|cx| Poll::Ready(broken.poll_piece(cx))).await;
+        assert!(first.is_pending(), "what was let through is written before the cut");
+        assert_eq!(broken.piece().await, Some(Err(Aborted)));
+        assert_eq!(broken.piece().await, None);
+    }
+
+    #[tokio::test]
+    async fn g13_what_is_made_ends_with_its_last_word_when_it_waits() {
+        let body = Body::made(Box::new(Pieces(vec![Some(Ok(Bytes::from_static(b"a")))])));
+        let body = body.ending(async {}, Some(Bytes::from_static(b"b")));
+        assert_eq!(body.collect().await, Ok(Bytes::from_static(b"ab")));
     }
 
     #[tokio::test]

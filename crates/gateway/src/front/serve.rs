@@ -167,9 +167,49 @@ pub(crate) async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
 
 #[cfg(test)]
 mod tests {
+    use ekiden_config::FixedEnv;
+    use ekiden_sim::Upstream;
     use http::StatusCode;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::core::{Core, CoreOptions};
+
+    #[tokio::test(start_paused = true)]
+    async fn r11_a_client_that_reads_nothing_for_300_s_counts_as_gone() {
+        let upstream = Upstream::new("endless | ok:abcdefgh | drip:1".parse().unwrap());
+        let text = "[providers.a]\nbase_url = \"http://a.example/v1\"\ndialect = \"openai-chat\"\n\
+            api_key = \"key-000000\"\n[queues.default]\ncandidates = [\"a/m\"]\n";
+        let config = ekiden_config::Config::parse(text, "test.toml", &FixedEnv::new());
+        let (asked, tasks) = (upstream.clone(), Tasks::default());
+        let dial = move |_: &str, _: u16| {
+            let (near, serving) = asked.pipe(64 << 10);
+            drop(tasks.spawn(serving));
+            Some(Ok(near))
+        };
+        let options = CoreOptions { dial: Some(Arc::new(dial)), ..CoreOptions::default() };
+        let core = Core::new(config.unwrap().config, options);
+        let (_stages, stage) = watch::channel(Stage::Serving);
+        let front = Arc::new(Front::new(core, "127.0.0.1:8787".parse().unwrap(), stage.clone()));
+        let (near, mut client) = tokio::io::duplex(64 << 10);
+        drop(Tasks::default().spawn(serve(near, front, stage)));
+        let body =
+            r#"{"model":"default","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+        let length = body.len();
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:8787\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        client.write_all(head.as_bytes()).await.unwrap();
+        let mut first = [0; 12];
+        client.read_exact(&mut first).await.unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200");
+        sleep(Duration::from_secs(290)).await;
+        let seen = || upstream.log().calls().next().unwrap().clone();
+        assert!(seen().end.is_none() && seen().written < 1 << 20, "{}", seen().written);
+        sleep(Duration::from_secs(30)).await;
+        assert!(seen().client_left_at().is_some());
+    }
 
     #[test]
     fn r45_a_status_without_a_standard_reason_gets_one() {

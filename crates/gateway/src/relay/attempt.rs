@@ -56,7 +56,8 @@ enum Phase {
     Looking(Pin<Box<dyn Future<Output = bool> + Send>>, Fault),
     Over,
     /// The answer is over and its connection may be kept, if the body ends in order.
-    Ended(Box<AnswerBody>),
+    /// So many frames of it were read since.
+    Ended(Box<AnswerBody>, u32),
 }
 
 struct Events {
@@ -157,7 +158,7 @@ impl Running {
             | Phase::Events(_)
             | Phase::Looking(..)
             | Phase::Over
-            | Phase::Ended(_) => return None,
+            | Phase::Ended(..) => return None,
         };
         Some(self.finished(step))
     }
@@ -170,25 +171,26 @@ impl Running {
     /// Nothing more is wanted; what is left of the body is read so that the connection can be kept.
     pub(crate) fn end(&mut self) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Events(events) if !events.ended => Phase::Ended(Box::new(events.body)),
+            Phase::Events(events) if !events.ended => Phase::Ended(Box::new(events.body), 0),
             Phase::Events(_)
             | Phase::Sending(_)
             | Phase::Body(_)
             | Phase::Looking(..)
             | Phase::Over
-            | Phase::Ended(_) => Phase::Over,
+            | Phase::Ended(..) => Phase::Over,
         };
     }
 
-    /// Ends when the connection can be kept, or is not worth it.
-    pub(crate) async fn drained(&mut self) {
-        let Phase::Ended(body) = &mut self.phase else { return };
-        for _ in 0..AFTER_END_FRAMES_MAX {
-            let piece = std::future::poll_fn(|cx| body.poll_piece(cx)).await;
-            if !matches!(piece, Some(Ok(_))) {
-                return;
+    /// Ready when the connection can be kept, or is not worth it.
+    pub(crate) fn poll_drained(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Phase::Ended(body, frames) = &mut self.phase {
+            let piece = std::task::ready!(body.poll_piece(cx));
+            *frames += 1;
+            if !matches!(piece, Some(Ok(_))) || *frames >= AFTER_END_FRAMES_MAX {
+                self.phase = Phase::Over;
             }
         }
+        Poll::Ready(())
     }
 
     /// What comes next.
@@ -212,7 +214,7 @@ impl Running {
                     let network = Some(if reached { Reach::Yes } else { Reach::No });
                     Some(Step::Broken { fault: fault.clone(), network })
                 }
-                Phase::Over | Phase::Ended(_) => return Poll::Pending,
+                Phase::Over | Phase::Ended(..) => return Poll::Pending,
             };
             if let Some(step) = step {
                 return Poll::Ready(self.finished(step));

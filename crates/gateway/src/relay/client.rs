@@ -9,20 +9,23 @@ use ekiden_dialect::sse::Event;
 use ekiden_dialect::stream::{UsageView, hide_usage};
 use ekiden_dialect::write::keep_alive;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
-use tokio::sync::oneshot;
-
-use crate::body::BodySender;
 
 /// Merged bytes go out at the latest when there are so many.
 const MERGED_MAX: usize = 64 * 1024;
 
-/// What the client is told first.
+/// What the client gets next.
 #[derive(Debug)]
-pub(crate) enum Head {
-    /// A stream follows.
+pub(crate) enum Given {
+    /// Status and headers; a stream follows.
     Stream(Response<()>),
     /// This is all.
     Whole(Response<Bytes>),
+    /// A piece of the stream.
+    Piece(Bytes),
+    /// The stream is whole.
+    End,
+    /// The stream broke off; its connection is cut.
+    Cut,
 }
 
 /// The client's end.
@@ -30,13 +33,29 @@ pub(crate) enum Head {
 pub(crate) struct ClientEnd {
     dialect: Dialect,
     usage: UsageShown,
-    head: Option<oneshot::Sender<Head>>,
-    sender: Option<BodySender>,
+    head: Head,
     held: Vec<Bytes>,
     /// The terminal event: it waits for the engine to call the answer whole.
     tail: Option<Bytes>,
     committed: bool,
     out: Out,
+    end: Option<End>,
+}
+
+/// Status and headers.
+#[derive(Debug)]
+enum Head {
+    Held,
+    Stream(Response<()>),
+    Whole(Response<Bytes>),
+    Given,
+}
+
+/// How the stream ends once all of it is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Whole,
+    Cut,
 }
 
 /// Whether the client sees the usage of a Chat stream.
@@ -50,39 +69,61 @@ pub(crate) enum UsageShown {
 
 /// Bytes that are on their way and may be joined by more.
 #[derive(Debug)]
-pub(crate) enum Out {
+enum Out {
     None,
     One(Bytes),
     Many(BytesMut),
 }
 
 impl ClientEnd {
-    pub(crate) fn new(
-        dialect: Dialect,
-        usage: UsageShown,
-        head: oneshot::Sender<Head>,
-        sender: BodySender,
-    ) -> Self {
+    pub(crate) const fn new(dialect: Dialect, usage: UsageShown) -> Self {
         Self {
             dialect,
             usage,
-            head: Some(head),
-            sender: Some(sender),
+            head: Head::Held,
             held: Vec::new(),
             tail: None,
             committed: false,
             out: Out::None,
+            end: None,
         }
     }
 
-    /// The sender, while the answer goes on, and what is on its way to it.
-    pub(crate) fn way(&mut self) -> Option<(&BodySender, &mut Out)> {
-        self.sender.as_ref().map(|sender| (sender, &mut self.out))
+    /// What the client is given before anything else is waited for.
+    pub(crate) fn give(&mut self) -> Option<Given> {
+        if !matches!(self.head, Head::Held | Head::Given) {
+            return match std::mem::replace(&mut self.head, Head::Given) {
+                Head::Stream(response) => Some(Given::Stream(response)),
+                Head::Whole(response) => Some(Given::Whole(response)),
+                Head::Held | Head::Given => None,
+            };
+        }
+        if self.end.is_some() || self.out.len() >= MERGED_MAX {
+            return self.give_piece().or_else(|| {
+                self.end.map(|end| match end {
+                    End::Whole => Given::End,
+                    End::Cut => Given::Cut,
+                })
+            });
+        }
+        None
+    }
+
+    /// What has been joined, where nothing more is at hand.
+    pub(crate) fn give_piece(&mut self) -> Option<Given> {
+        if self.is_head_held() {
+            return None;
+        }
+        match std::mem::replace(&mut self.out, Out::None) {
+            Out::None => None,
+            Out::One(bytes) => Some(Given::Piece(bytes)),
+            Out::Many(bytes) => Some(Given::Piece(bytes.freeze())),
+        }
     }
 
     /// Whether status and headers are still held.
     pub(crate) const fn is_head_held(&self) -> bool {
-        self.head.is_some()
+        matches!(self.head, Head::Held)
     }
 
     pub(crate) const fn is_committed(&self) -> bool {
@@ -91,7 +132,9 @@ impl ClientEnd {
 
     /// Sends status and headers of a stream, if that has not happened.
     pub(crate) fn begin_stream(&mut self, headers: HeaderMap) {
-        let Some(head) = self.head.take() else { return };
+        if !self.is_head_held() {
+            return;
+        }
         let mut response = Response::new(());
         *response.headers_mut() = headers;
         let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
@@ -101,25 +144,23 @@ impl ClientEnd {
         // Some reverse proxies hold a stream back unless they are told not to.
         let buffering = HeaderName::from_static("x-accel-buffering");
         response.headers_mut().insert(buffering, HeaderValue::from_static("no"));
-        // A client that has left is noticed by its body.
-        let _ = head.send(Head::Stream(response));
+        self.head = Head::Stream(response);
     }
 
     /// Sends a whole answer, which is the end.
     pub(crate) fn answer(&mut self, status: u16, headers: HeaderMap, body: Bytes) {
-        let Some(head) = self.head.take() else { return };
+        if !self.is_head_held() {
+            return;
+        }
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
         *response.headers_mut() = headers;
-        let _ = head.send(Head::Whole(response));
-        self.sender = None;
+        self.head = Head::Whole(response);
     }
 
     /// Keeps a waiting client alive (G2).
     pub(crate) fn beat(&mut self) {
-        if let Some(sender) = &self.sender {
-            sender.send(keep_alive(self.dialect));
-        }
+        self.push(keep_alive(self.dialect));
     }
 
     /// An event of the attempt that runs: held before commit, on its way after it.
@@ -161,64 +202,45 @@ impl ClientEnd {
     pub(crate) fn finish(&mut self) {
         let tail = self.tail.take().unwrap_or_else(|| terminal_event(self.dialect));
         self.push(tail);
-        self.flush();
-        if let Some(sender) = self.sender.take() {
-            sender.finish();
-        }
+        self.ends(End::Whole);
     }
 
     /// Ends the stream with an error event, never with the terminal one.
     pub(crate) fn finish_with(&mut self, error_event: Bytes) {
         self.push(error_event);
-        self.flush();
-        if let Some(sender) = self.sender.take() {
-            sender.finish();
-        }
+        self.ends(End::Whole);
     }
 
     /// Cuts the connection.
     pub(crate) fn cut(&mut self) {
-        self.flush();
-        if let Some(sender) = self.sender.take() {
-            sender.abort();
-        }
+        self.ends(End::Cut);
     }
 
-    fn flush(&mut self) {
-        if let Some(sender) = &self.sender {
-            self.out.flush(sender);
-        }
+    fn ends(&mut self, end: End) {
+        self.end.get_or_insert(end);
     }
 
     fn push(&mut self, bytes: Bytes) {
-        if self.out.join(bytes) >= MERGED_MAX {
-            self.flush();
+        if self.end.is_none() && !bytes.is_empty() {
+            self.out.join(bytes);
         }
     }
 }
 
 impl Out {
-    /// Whether there is anything.
-    pub(crate) const fn is_some(&self) -> bool {
-        !matches!(self, Self::None)
-    }
-
-    /// Hands on what has been joined.
-    pub(crate) fn flush(&mut self, sender: &BodySender) {
-        match std::mem::replace(self, Self::None) {
-            Self::None => {}
-            Self::One(bytes) => sender.send(bytes),
-            Self::Many(bytes) => sender.send(bytes.freeze()),
+    fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(bytes) => bytes.len(),
+            Self::Many(bytes) => bytes.len(),
         }
     }
 
-    /// Adds bytes and gives the length of all.
-    fn join(&mut self, bytes: Bytes) -> usize {
+    fn join(&mut self, bytes: Bytes) {
         let mut many = match std::mem::replace(self, Self::None) {
             Self::None => {
-                let len = bytes.len();
                 *self = Self::One(bytes);
-                return len;
+                return;
             }
             Self::One(first) => {
                 let mut many = BytesMut::with_capacity((first.len() + bytes.len()) * 4);
@@ -228,9 +250,7 @@ impl Out {
             Self::Many(many) => many,
         };
         many.extend_from_slice(&bytes);
-        let len = many.len();
         *self = Self::Many(many);
-        len
     }
 }
 

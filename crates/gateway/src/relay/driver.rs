@@ -1,23 +1,24 @@
 //! The loop that drives one call: it asks the engine, carries out what it says, and waits.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use ekiden_dialect::Dialect;
 use ekiden_engine::{AttemptId, AttemptInput, Call, Input, Now, Output, Purpose, Why};
 use ekiden_store::{CallRow, Ending, Record, Told, Waited, What};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 
-use crate::body::BodySender;
+use crate::body::{Aborted, Source};
 use crate::calls::{Open, Past};
 use crate::core::Core;
 use crate::inbound::Inbound;
 use crate::relay::attempt::{Running, Step};
-use crate::relay::client::{ClientEnd, Head, UsageShown};
+use crate::relay::client::{ClientEnd, Given, UsageShown};
 use crate::relay::notes::Notes;
 use crate::relay::repair::Mend;
 use crate::relay::signatures::Signatures;
@@ -26,13 +27,9 @@ use crate::relay::timer::Timer;
 
 /// How long an ended answer's connection may take to become reusable.
 const DRAIN: Duration = Duration::from_millis(500);
-/// Chunks that follow each other within so many milliseconds are worth another look before what is
-/// there goes out.
-const BURST_GAP_MS: u64 = 1;
-/// Such looks in a row that find nothing.
-const LOOKS_MAX: u8 = 3;
-/// After so many steps in a row it is looked whether the client is there and reads, and what time it
-/// is: a flood never leaves a moment for it.
+/// A piece that was taken so long ago, in milliseconds, was not read meanwhile.
+const UNREAD_MS: u64 = 100;
+/// After so many steps in a row it is looked what time it is: a flood never leaves a moment for it.
 const STEPS_UNSEEN_MAX: u8 = 32;
 
 /// One call and all that belongs to it.
@@ -61,14 +58,13 @@ pub(crate) struct Driver {
     pub(crate) truncated: bool,
     /// Nobody waits for the answer any more.
     pub(crate) left: bool,
-    /// When the last piece of an answer came, and how long after the one before.
-    pub(crate) last_chunk_ms: u64,
-    pub(crate) gap_ms: u64,
     open: Option<Open>,
-    blocked: bool,
+    /// When the client was given a piece, until it asks for the next.
+    given: Option<Now>,
     woken: Arc<Notify>,
+    /// While nothing runs.
+    waking: Option<Pin<Box<OwnedNotified>>>,
     timer: Timer,
-    looks: u8,
     steps_unseen: u8,
 }
 
@@ -77,20 +73,12 @@ pub(crate) struct Driver {
 #[expect(clippy::large_enum_variant, reason = "it is moved once, and most of them are steps")]
 enum Happened {
     Step(Step),
-    ClientGone,
-    ClientBlocked,
-    ClientReady,
     Woken,
     Tick,
 }
 
 impl Driver {
-    pub(crate) fn new(
-        core: Arc<Core>,
-        inbound: Inbound,
-        head: oneshot::Sender<Head>,
-        sender: BodySender,
-    ) -> Self {
+    pub(crate) fn new(core: Arc<Core>, inbound: Inbound) -> Self {
         let (id, name, seed) = core.new_call();
         let spec = start::spec(&core, &inbound, id, seed);
         let began = core.clock.now();
@@ -126,7 +114,7 @@ impl Driver {
                 input_tokens,
                 inbound.permit.payer.clone(),
             ),
-            client: ClientEnd::new(inbound.dialect, usage, head, sender),
+            client: ClientEnd::new(inbound.dialect, usage),
             timer: Timer::new(core.clock.instant(began.mono_ms)),
             next_beat_ms: streamed.then(|| began.mono_ms + keepalive_after_ms),
             call: Call::new(spec),
@@ -142,31 +130,69 @@ impl Driver {
             why: Why::Admission,
             truncated: false,
             left: false,
-            last_chunk_ms: 0,
-            gap_ms: u64::MAX,
-            blocked: false,
-            looks: 0,
+            given: None,
             steps_unseen: 0,
+            waking: None,
             woken,
             core,
             inbound,
         }
     }
 
-    /// Drives the call to its end.
-    pub(crate) async fn run(mut self: Box<Self>) {
+    /// Drives the call on, to what the client gets next.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Given> {
+        self.note_reading();
         loop {
             let wake_ms = self.drain();
-            if self.call.is_over() {
-                break;
+            if let Some(given) = self.client.give() {
+                if matches!(given, Given::End | Given::Cut | Given::Whole(_)) {
+                    self.close();
+                    self.let_rest(cx);
+                }
+                return Poll::Ready(self.hand(given));
             }
-            let happened = self.next(wake_ms).await;
-            self.take(happened);
+            if self.call.is_over() {
+                self.close();
+                return Poll::Ready(Given::Cut);
+            }
+            match self.poll_next(cx, wake_ms) {
+                Poll::Ready(happened) => self.take(happened),
+                // What has been joined goes out when the upstream has nothing more at hand.
+                Poll::Pending => {
+                    let given = self.client.give_piece();
+                    return given.map_or(Poll::Pending, |given| Poll::Ready(self.hand(given)));
+                }
+            }
         }
-        self.close();
-        if let Some(mut running) = self.running.take() {
-            // Off the client's way: its answer is complete.
-            let _ = tokio::time::timeout(DRAIN, running.drained()).await;
+    }
+
+    fn hand(&mut self, given: Given) -> Given {
+        if matches!(given, Given::Piece(_)) {
+            self.given = Some(self.core.clock.now());
+        }
+        given
+    }
+
+    /// R11: no clock runs while the client does not read. The server asks for the next piece as soon
+    /// as it has room for it.
+    fn note_reading(&mut self) {
+        let Some(given) = self.given.take() else { return };
+        let now = self.core.clock.now();
+        if now.mono_ms.saturating_sub(given.mono_ms) >= UNREAD_MS {
+            self.feed_at(given, Input::ClientBlocked);
+            self.feed_at(now, Input::ClientReady);
+        }
+    }
+
+    /// Off the client's way, whose answer is complete: what is left of the upstream's is read so that
+    /// its connection can be kept.
+    fn let_rest(&mut self, cx: &mut Context<'_>) {
+        let Some(mut running) = self.running.take() else { return };
+        if running.poll_drained(cx).is_pending() {
+            drop(self.core.tasks.spawn(async move {
+                let drained = std::future::poll_fn(|cx| running.poll_drained(cx));
+                let _ = tokio::time::timeout(DRAIN, drained).await;
+            }));
         }
     }
 
@@ -233,77 +259,41 @@ impl Driver {
         self.core.note(Some(Arc::clone(&self.notes.call)), what);
     }
 
-    /// Waits for the next thing to happen. What has been joined for the client goes out when the
-    /// upstream has nothing more at hand.
-    async fn next(&mut self, wake_ms: Option<u64>) -> Happened {
+    /// The next thing that happens.
+    fn poll_next(&mut self, cx: &mut Context<'_>, wake_ms: Option<u64>) -> Poll<Happened> {
         let beat_ms = self.next_beat_ms.filter(|_| !self.client.is_committed());
         let rings = [wake_ms, beat_ms, self.patience_ms].into_iter().flatten().min();
         self.timer.set(rings.map(|ms| self.core.clock.instant(ms)));
-        let Self { client, running, woken, timer, blocked, looks, steps_unseen, gap_ms, .. } = self;
-        let Some((sender, out)) = client.way() else { return Happened::ClientGone };
-        let mut gone = pin!(sender.gone());
-        let mut ready = pin!(sender.ready());
-        let mut notified = pin!(woken.notified());
-        std::future::poll_fn(|cx| {
-            let unseen = *steps_unseen >= STEPS_UNSEEN_MAX;
-            let flows = running.is_some() && !*blocked;
-            if flows
-                && !unseen
-                && let Some(Poll::Ready(step)) = running.as_mut().map(|running| running.poll(cx))
+        if let Some(running) = &mut self.running {
+            self.waking = None;
+            if self.steps_unseen < STEPS_UNSEEN_MAX
+                && let Poll::Ready(step) = running.poll(cx)
             {
-                *steps_unseen += 1;
-                *looks = 0;
+                self.steps_unseen += 1;
                 return Poll::Ready(Happened::Step(step));
             }
-            *steps_unseen = 0;
-            if gone.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Happened::ClientGone);
-            }
-            if *blocked && running.is_some() {
-                if ready.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Happened::ClientReady);
-                }
-            } else if running.is_none() && notified.as_mut().poll(cx).is_ready() {
+        } else {
+            let woken = &self.woken;
+            let waking =
+                self.waking.get_or_insert_with(|| Box::pin(Arc::clone(woken).notified_owned()));
+            if waking.as_mut().poll(cx).is_ready() {
+                self.waking = None;
                 return Poll::Ready(Happened::Woken);
             }
-            if out.is_some() {
-                if !unseen && *looks < LOOKS_MAX && *gap_ms <= BURST_GAP_MS {
-                    *looks += 1;
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                out.flush(sender);
-                if !sender.is_ready() {
-                    return Poll::Ready(Happened::ClientBlocked);
-                }
-            }
-            *looks = 0;
-            if timer.poll(cx).is_ready() {
-                return Poll::Ready(Happened::Tick);
-            }
-            match running.as_mut().filter(|_| flows && unseen) {
-                Some(running) => running.poll(cx).map(Happened::Step),
-                None => Poll::Pending,
-            }
-        })
-        .await
+        }
+        let unseen = std::mem::take(&mut self.steps_unseen) >= STEPS_UNSEEN_MAX;
+        if self.timer.poll(cx).is_ready() {
+            return Poll::Ready(Happened::Tick);
+        }
+        match self.running.as_mut().filter(|_| unseen) {
+            Some(running) => running.poll(cx).map(Happened::Step),
+            None => Poll::Pending,
+        }
     }
 
     fn take(&mut self, happened: Happened) {
         match happened {
             Happened::Step(step) => self.step(step),
-            Happened::ClientGone => {
-                self.left = true;
-                self.feed(Input::ClientGone);
-            }
-            Happened::ClientBlocked => {
-                self.blocked = true;
-                self.feed(Input::ClientBlocked);
-            }
-            Happened::ClientReady => {
-                self.blocked = false;
-                self.feed(Input::ClientReady);
-            }
             Happened::Woken => self.feed(Input::Woken),
             Happened::Tick => self.tick(),
         }
@@ -332,7 +322,7 @@ impl Driver {
         self.next_beat_ms = Some(now.mono_ms + every_ms);
     }
 
-    /// The call is over, or this task is: everything is given back and written down, once.
+    /// The call is over, or nobody asks for the rest of it: everything is given back and written down, once.
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         let now = self.core.clock.now();
@@ -365,6 +355,29 @@ impl Driver {
     }
 }
 
+/// The stream of a call. It is driven by whoever reads it: there is no task of its own between the
+/// client's connection and the upstream's.
+impl Source for Driver {
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+        loop {
+            return Poll::Ready(match std::task::ready!(self.poll(cx)) {
+                Given::Piece(bytes) => Some(Ok(bytes)),
+                Given::End => None,
+                Given::Cut => Some(Err(Aborted)),
+                // Told before.
+                Given::Stream(_) | Given::Whole(_) => continue,
+            });
+        }
+    }
+}
+
+impl std::fmt::Debug for Driver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Driver").field("call", &self.notes.call).finish_non_exhaustive()
+    }
+}
+
+/// The server drops what it made for a client that has left (R12).
 impl Drop for Driver {
     fn drop(&mut self) {
         self.close();

@@ -80,8 +80,6 @@ impl Driver {
     fn event(&mut self, id: AttemptId, event: &Event, beat: Beat) {
         let now = self.core.clock.now();
         let now_ms = now.mono_ms;
-        self.gap_ms = now_ms.saturating_sub(self.last_chunk_ms);
-        self.last_chunk_ms = now_ms;
         let bytes = u32::try_from(event.raw().len()).unwrap_or(u32::MAX);
         let beat = match beat {
             Beat::Wire => engine::Beat::Wire,
