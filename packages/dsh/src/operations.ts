@@ -299,7 +299,10 @@ function releaseWhat(of: Looked, body: Readonly<Record<string, unknown>>): Relea
   if (all === false && given === '--x') return { what: 'route', route: knownRoute(of, route) };
   if (all === false && given === 'x--') return { what: 'session', session: knownSession(of, session).session };
   if (all === false && given === 'xxx') {
-    const place = { session: knownSession(of, session).session, queue: queueOf(of, queue ?? '').id, route: knownRoute(of, route) };
+    // A model that was asked for outside any queue is a queue of one, under its own name.
+    const direct = queue?.includes('/') ? routeText(knownRoute(of, queue)) : undefined;
+    const id = direct ?? queueOf(of, queue ?? '').id;
+    const place = { session: knownSession(of, session).session, queue: id, route: knownRoute(of, route) };
     return { what: 'place', place };
   }
   throw new Refusal(400, 'bad_release', `write ${RELEASE_FORMS}`);

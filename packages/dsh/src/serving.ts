@@ -88,17 +88,15 @@ class HostSessions {
     ctx.on('session/event', (session, event) => {
       const told = event as { readonly type: string; readonly data?: { readonly title?: unknown } };
       if (told.type !== 'session/title' || typeof told.data?.title !== 'string') return;
-      this.#titles.delete(session.id);
-      this.#titles.set(session.id, told.data.title);
-      const [oldest] = this.#titles.keys();
-      if (this.#titles.size > TITLES_MAX && oldest !== undefined) this.#titles.delete(oldest);
+      this.#remember(session.id, told.data.title);
     }, { global: true });
   }
 
   facts(id: string): SessionFacts | undefined {
     if (id === '') return undefined;
-    const title = this.#titles.get(id);
-    const header = this.#header(id);
+    const session = this.#session(id);
+    const header = session?.header;
+    const title = this.#title(id, session);
     if (!header && title === undefined) return undefined;
     return {
       ...(title === undefined ? {} : { title }), ...(typeof header?.cwd === 'string' ? { cwd: header.cwd } : {}),
@@ -106,15 +104,39 @@ class HostSessions {
     };
   }
 
-  #header(id: string): { readonly cwd?: unknown; readonly origin?: unknown } | undefined {
+  /** A session that was loaded told its title before we listened: its log is looked through once. */
+  #title(id: string, session: LiveSession | undefined): string | undefined {
+    let known = this.#titles.get(id);
+    if (known === undefined && session) {
+      const told = session.events?.findLast(({ type }) => type === 'session/title')?.data?.title;
+      known = typeof told === 'string' ? told : '';
+      this.#remember(id, known);
+    }
+    return known === '' ? undefined : known;
+  }
+
+  #remember(id: string, title: string): void {
+    this.#titles.delete(id);
+    this.#titles.set(id, title);
+    const [oldest] = this.#titles.keys();
+    if (this.#titles.size > TITLES_MAX && oldest !== undefined) this.#titles.delete(oldest);
+  }
+
+  #session(id: string): LiveSession | undefined {
     try {
-      const sessions = this.#ctx.get('sessions') as { get(id: string): { readonly header?: object } | undefined } | undefined;
-      return sessions?.get(id)?.header;
+      const sessions = this.#ctx.get('sessions') as { get(id: string): LiveSession | undefined } | undefined;
+      return sessions?.get(id);
     } catch {
       // The host is going.
       return undefined;
     }
   }
+}
+
+/** A live session of the host, as far as it is read. */
+interface LiveSession {
+  readonly header?: { readonly cwd?: unknown; readonly origin?: unknown };
+  readonly events?: readonly { readonly type: string; readonly data?: { readonly title?: unknown } }[];
 }
 
 function version(): string {
