@@ -74,6 +74,7 @@ pub(crate) fn config(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Config {
         log: top.text("log").and_then(LogLevel::from_name).unwrap_or(LogLevel::Info),
         state_dir: top.text("state_dir").map(|path| reader.path(path)),
         allowed_origins: top.texts("allowed_origins"),
+        hidden_providers: top.texts("hidden_providers"),
         session_fields: top
             .texts("session_fields")
             .iter()
@@ -273,7 +274,6 @@ fn provider(
         drop_fields: fields.texts("drop_fields"),
         allow_link_local,
         models: fields.texts("models"),
-        hidden: fields.is_on("hidden", Unset::Off),
     })
 }
 

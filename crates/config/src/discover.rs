@@ -261,7 +261,6 @@ fn bare(base_url: BaseUrl, dialect: Dialect) -> Provider {
         drop_fields: Vec::new(),
         allow_link_local: false,
         models: Vec::new(),
-        hidden: false,
     }
 }
 

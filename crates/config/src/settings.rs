@@ -31,6 +31,9 @@ pub struct Config {
     pub state_dir: Option<PathBuf>,
     /// Origins of browser apps that may call (G14).
     pub allowed_origins: Vec<String>,
+    /// Providers whose models are left out where candidates are chosen, by id (R38). One that is not
+    /// there (any more) hides nothing.
+    pub hidden_providers: Vec<String>,
     /// Body members that may name a session (wire order after the headers, R20).
     pub session_fields: Vec<SessionField>,
     /// How long a stream's status and head are held before keep-alives begin, in ms (G2).
@@ -171,8 +174,6 @@ pub struct Provider {
     pub allow_link_local: bool,
     /// Models that are known without asking.
     pub models: Vec<String>,
-    /// Whether its models are left out where candidates are chosen; calls are not concerned (R38).
-    pub hidden: bool,
 }
 
 /// Where a credential comes from. Never holds it.
@@ -348,7 +349,6 @@ impl Provider {
             drop_fields: Vec::new(),
             allow_link_local: false,
             models: Vec::new(),
-            hidden: false,
         })
     }
 

@@ -82,8 +82,7 @@ impl Config {
         sheet.put("", "time_zone", self.time_zone.clone().map(Value::Text));
         sheet.put("", "reset_hour", Some(Value::Integer(self.reset_hour.into())));
         let mut digest = Fnv::new();
-        // What is only shown or left out of lists decides nothing.
-        for setting in sheet.list.iter().filter(|setting| !setting.path.ends_with(".hidden")) {
+        for setting in &sheet.list {
             digest.setting(setting);
         }
         digest.0
@@ -146,7 +145,6 @@ impl Sheet<'_> {
         self.put(&path, "drop_fields", Some(Value::Texts(provider.drop_fields.clone())));
         self.put(&path, "allow_link_local", Some(Value::Bool(provider.allow_link_local)));
         self.put(&path, "models", Some(Value::Texts(provider.models.clone())));
-        self.put(&path, "hidden", Some(Value::Bool(provider.hidden)));
     }
 
     fn queue(&mut self, queue: &Queue) {
@@ -219,6 +217,7 @@ fn top_value(config: &Config, name: &str) -> Option<Value> {
         "log" => text(config.log.name()),
         "state_dir" => config.state_dir.as_ref().and_then(|path| text(&path.to_string_lossy())),
         "allowed_origins" => Some(Value::Texts(config.allowed_origins.clone())),
+        "hidden_providers" => Some(Value::Texts(config.hidden_providers.clone())),
         "session_fields" => {
             let names = config.session_fields.iter().map(|field| field.name().to_owned());
             Some(Value::Texts(names.collect()))

@@ -20,6 +20,7 @@ use ekiden_store::{AttemptRow, Entry, Place, Record, Store, What};
 use tokio::sync::Notify;
 
 use crate::calls::{Calls, Open, Past};
+use crate::catalog::Catalogs;
 use crate::changes::{Change, Changes, Opened};
 use crate::clock::Clock;
 use crate::issuers::Issuers;
@@ -78,6 +79,7 @@ pub struct Core {
     pub(crate) changes: Changes,
     pub(crate) tokens: Arc<ClientTokens>,
     pub(crate) spending: spending::Spending,
+    pub(crate) catalogs: Catalogs,
     instance: String,
     seed: u64,
     next_call: AtomicU64,
@@ -164,7 +166,8 @@ impl Core {
         let engine =
             Engine::new(clock.day(now)).with_sessions_max(config.limits.sessions_max as usize);
         let settings = Settings::new(options.settings, Arc::clone(&config), now.wall_ms);
-        let plan = Plan::new(config, &names, &upstream, &instance);
+        let catalogs = Catalogs::recall(&*store);
+        let plan = Plan::new(config, &catalogs, &names, &upstream, &instance);
         let core = Arc::new(Self {
             clock,
             tasks,
@@ -181,6 +184,7 @@ impl Core {
             changes: Changes::default(),
             tokens: options.tokens.unwrap_or_default(),
             spending: spending::Spending::default(),
+            catalogs,
             instance,
             seed,
             next_call: AtomicU64::new(0),
@@ -202,11 +206,7 @@ impl Core {
     /// candidates that left their queue go back (R24).
     pub fn reload(&self, config: Arc<Config>) {
         self.keep_by(&config);
-        let next = Arc::new(Plan::new(config, &self.names, &self.upstream, &self.instance));
-        let last = {
-            let mut plan = self.plan.write().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *plan, Arc::clone(&next))
-        };
+        let (last, next) = self.planned(config);
         for queue in last.queues() {
             let kept = next.queue(&queue.id);
             let gone = queue.candidates.iter().filter(|old| {
@@ -223,6 +223,22 @@ impl Core {
         }
         self.with_engine(None, |engine, now| engine.turn(self.clock.day(now)));
         self.changed_settings();
+    }
+
+    /// Makes the plan of what holds once more, with what the catalog says now.
+    pub(crate) fn replan(&self) {
+        let config = Arc::clone(self.plan().config());
+        self.planned(config);
+        self.changed_settings();
+    }
+
+    /// The plan before, and the one that new calls run on from now on.
+    fn planned(&self, config: Arc<Config>) -> (Arc<Plan>, Arc<Plan>) {
+        let (names, upstream) = (&self.names, &self.upstream);
+        let next = Plan::new(config, &self.catalogs, names, upstream, &self.instance);
+        let next = Arc::new(next);
+        let mut plan = self.plan.write().unwrap_or_else(PoisonError::into_inner);
+        (std::mem::replace(&mut *plan, Arc::clone(&next)), next)
     }
 
     /// Says so to those who look on.

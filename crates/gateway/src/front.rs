@@ -168,10 +168,10 @@ impl Front {
             }
             Endpoint::CountTokens => self.count_tokens(plan, token, parts, body).await,
             Endpoint::Socket => no_socket(),
-            Endpoint::Models => models::list(config, token, self.started_s),
+            Endpoint::Models => models::list(plan, token, self.started_s),
             Endpoint::Model(id) => {
                 let deleted = self.stored(|store| store.deleted_queues()).await;
-                models::one(config, &deleted, token, &id, self.started_s, &parts.headers)
+                models::one(plan, &deleted, token, &id, self.started_s, &parts.headers)
             }
             Endpoint::About => about::about(config, &parts.headers),
             Endpoint::Alive => about::alive(),

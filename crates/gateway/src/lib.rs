@@ -17,6 +17,7 @@
 
 pub mod body;
 pub mod calls;
+mod catalog;
 mod changes;
 pub mod clock;
 pub mod core;

@@ -22,6 +22,7 @@ use ekiden_engine::{
     Policy, Presence, Queue, QueueId, Switch,
 };
 
+use crate::catalog::{Catalogs, Facts, Offer};
 use crate::names::Names;
 use crate::upstream::{Lane, RequestHeaders, Upstream};
 
@@ -49,6 +50,8 @@ pub struct QueueRuntime {
     pub continue_text: String,
     /// The longest that a call may take, in milliseconds.
     pub deadline_ms: Option<u64>,
+    /// The context window that it declares, in tokens: that of its first candidate that has one (R36).
+    pub context_window: Option<u32>,
     /// By the asker's dialect: candidates of another one stand as missing until it is translated.
     by_dialect: [Arc<Queue>; Dialect::ALL.len()],
 }
@@ -86,6 +89,8 @@ pub struct ProviderRuntime {
     pub(crate) lane: Lane,
     /// Whether the settings have it; the candidates of one that is not there are passed over (R40).
     standing: Standing,
+    /// What it said of its models when it was asked (R37).
+    offer: Option<Arc<Offer>>,
 }
 
 /// Whether the settings have a provider.
@@ -111,6 +116,7 @@ impl Plan {
     /// Makes the plan of a configuration. `instance` goes into the loop header (R6).
     pub(crate) fn new(
         config: Arc<Config>,
+        catalogs: &Catalogs,
         names: &Names,
         upstream: &Upstream,
         instance: &str,
@@ -119,8 +125,9 @@ impl Plan {
             .providers
             .iter()
             .map(|provider| {
+                let offer = catalogs.offer(provider);
                 let runtime = ProviderRuntime::new(provider, upstream, instance);
-                (provider.id.clone(), Arc::new(runtime))
+                (provider.id.clone(), Arc::new(ProviderRuntime { offer, ..runtime }))
             })
             .collect();
         for provider in config.unknown_providers() {
@@ -147,6 +154,11 @@ impl Plan {
     #[must_use]
     pub fn queues(&self) -> &[Arc<QueueRuntime>] {
         &self.queues
+    }
+
+    /// The provider of that id, if it is configured.
+    pub(crate) fn provider(&self, id: &str) -> Option<&Arc<ProviderRuntime>> {
+        self.providers.get(id).filter(|provider| provider.standing == Standing::Configured)
     }
 
     /// The queue of that id.
@@ -257,6 +269,7 @@ impl QueueRuntime {
         Self {
             id: id.into(),
             name: name.into(),
+            context_window: rows.iter().find_map(|(_, candidate)| candidate.window),
             candidates: rows.into_iter().map(|(runtime, _)| runtime).collect(),
             continue_text: policy.continue_text.clone(),
             deadline_ms: (policy.deadline_ms > 0).then_some(policy.deadline_ms),
@@ -346,6 +359,7 @@ impl ProviderRuntime {
             lane: upstream.lane(settings),
             settings: settings.clone(),
             standing: Standing::Configured,
+            offer: None,
         }
     }
 
@@ -361,12 +375,13 @@ fn row(
     names: &Names,
 ) -> (CandidateRuntime, Candidate) {
     let route = settings.route();
+    let facts = Facts::of(&provider.settings, provider.offer.as_deref(), &settings.model);
     let candidate = Candidate {
         route: names.route(&route),
         presence: Presence::Present,
         max_sessions: settings.max_sessions,
         max_in_flight: settings.max_in_flight,
-        window: settings.context_window,
+        window: settings.context_window.or_else(|| facts.window().map(|(window, _)| window)),
         clocks: clocks(&settings.clocks),
     };
     let runtime = CandidateRuntime {
@@ -374,11 +389,24 @@ fn row(
         model: settings.model.clone(),
         provider: Arc::clone(provider),
         effort: settings.effort.clone(),
-        effort_levels: settings.effort_levels.clone(),
+        effort_levels: effort_levels(settings, provider, &facts),
         max_tokens: settings.max_tokens,
         price: config.price(&settings.provider, &settings.model),
     };
     (runtime, candidate)
+}
+
+/// R35: the levels that the user says, else those that the model declares. The vendor itself is left to
+/// judge what it is asked for: its list may be older than its newest level.
+fn effort_levels(
+    settings: &CandidateSettings,
+    provider: &ProviderRuntime,
+    facts: &Facts<'_>,
+) -> Vec<String> {
+    if !settings.effort_levels.is_empty() || provider.is_native() {
+        return settings.effort_levels.clone();
+    }
+    facts.effort_levels().map(|(levels, _)| levels).unwrap_or_default()
 }
 
 const fn clocks(settings: &ClockSettings) -> Clocks {

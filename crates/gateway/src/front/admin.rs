@@ -4,6 +4,7 @@
 //! in codes and numbers; whoever shows them has the words.
 
 mod calls;
+mod catalog;
 mod dry_run;
 mod events;
 mod journal;
@@ -152,6 +153,12 @@ impl Front {
             | Op::DeleteQueue
             | Op::ExportQueues
             | Op::ImportQueues => self.of_queues(operation.op, headers, name, &query, body).await?,
+            Op::Catalog => done(&self.catalog()),
+            Op::Rescan => {
+                let forms = "{\"providers\": [ID]}, or {} for all";
+                let wish = self.taken(headers, body, "bad_body", forms).await?;
+                done(&self.rescan(wish).await?)
+            }
             Op::OpenApi => done(&openapi::document()),
         })
     }

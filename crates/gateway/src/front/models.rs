@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Response};
 
-use ekiden_config::{Config, PICKER_PREFIX};
+use ekiden_config::PICKER_PREFIX;
 use ekiden_dialect::Dialect;
 use ekiden_dialect::write::{self, ModelEntry};
 
 use crate::body::Body;
 use crate::front::reply::response;
 use crate::front::route::guess;
+use crate::plan::Plan;
 use crate::tokens::Token;
 
 /// One line of the list.
@@ -28,7 +29,7 @@ struct Line {
 
 /// Queues first, in the user's order, so that the first model of the list is the first queue; then
 /// the names under which Claude's picker shows them, the user's aliases, and single models.
-fn lines(config: &Config, token: Option<&Arc<Token>>) -> Vec<Line> {
+fn lines(plan: &Plan, token: Option<&Arc<Token>>) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut listed = BTreeSet::new();
     let mut add = |id: String, name: &str, window: Option<u32>, queue: &str| {
@@ -37,25 +38,29 @@ fn lines(config: &Config, token: Option<&Arc<Token>>) -> Vec<Line> {
             lines.push(Line { id, name, window: window.map(u64::from), queue });
         }
     };
-    for queue in &config.queues {
-        add(queue.id.clone(), &queue.name, queue.context_window(), &queue.id);
+    let config = plan.config();
+    for queue in plan.queues() {
+        add(queue.id.to_string(), &queue.name, queue.context_window, &queue.id);
     }
-    for queue in &config.queues {
+    for queue in plan.queues() {
         // The picker drops whatever does not say that it is Claude's.
         let id = queue.id.to_ascii_lowercase();
         if !id.contains("claude") && !id.contains("anthropic") {
             let id = format!("{PICKER_PREFIX}{}", queue.id);
-            add(id, &queue.name, queue.context_window(), &queue.id);
+            add(id, &queue.name, queue.context_window, &queue.id);
         }
     }
     for alias in config.aliases.iter().filter(|alias| !alias.pattern.contains(['*', '?'])) {
-        if let Some(queue) = config.queue(&alias.queue) {
-            add(alias.pattern.clone(), &queue.name, queue.context_window(), &queue.id);
+        if let Some(queue) = plan.queue(&alias.queue) {
+            add(alias.pattern.clone(), &queue.name, queue.context_window, &queue.id);
         }
     }
-    for candidate in config.queues.iter().flat_map(|queue| &queue.candidates) {
-        let route = candidate.route();
-        add(route.clone(), &route, candidate.context_window, &route);
+    for queue in plan.queues() {
+        // The rows are the same for every dialect, but for who is missing.
+        let rows = &queue.engine(Dialect::OpenAiChat).candidates;
+        for (candidate, row) in queue.candidates.iter().zip(rows) {
+            add(candidate.route.to_string(), &candidate.route, row.window, &candidate.route);
+        }
     }
     for provider in &config.providers {
         for model in &provider.models {
@@ -73,15 +78,15 @@ fn entry(line: &Line, created_s: u64) -> ModelEntry<'_> {
 }
 
 /// `GET /v1/models`. `created_s` is when the gateway started, in Unix seconds.
-pub(crate) fn list(config: &Config, token: Option<&Arc<Token>>, created_s: u64) -> Response<Body> {
-    let lines = lines(config, token);
+pub(crate) fn list(plan: &Plan, token: Option<&Arc<Token>>, created_s: u64) -> Response<Body> {
+    let lines = lines(plan, token);
     let entries: Vec<_> = lines.iter().map(|line| entry(line, created_s)).collect();
     response(write::model_list(&entries))
 }
 
 /// `GET /v1/models/{id}`. A name that only a pattern covers is a model too.
 pub(crate) fn one(
-    config: &Config,
+    plan: &Plan,
     deleted: &BTreeSet<String>,
     token: Option<&Arc<Token>>,
     id: &str,
@@ -89,13 +94,15 @@ pub(crate) fn one(
     headers: &HeaderMap,
 ) -> Response<Body> {
     use ekiden_config::Lookup;
-    let lines = lines(config, token);
+    let config = plan.config();
+    let lines = lines(plan, token);
     if let Some(line) = lines.iter().find(|line| line.id == id) {
         return response(write::model(&entry(line, created_s)));
     }
     let (name, window) = match config.lookup(id, deleted) {
         Lookup::Queue { queue, .. } if token.is_none_or(|token| token.may_call(&queue.id)) => {
-            (queue.name.as_str(), queue.context_window())
+            let window = plan.queue(&queue.id).and_then(|queue| queue.context_window);
+            (queue.name.as_str(), window)
         }
         Lookup::Direct { .. } if token.is_none_or(|token| token.may_call(id)) => (id, None),
         Lookup::Queue { .. } | Lookup::Direct { .. } => {
@@ -115,11 +122,11 @@ pub(crate) fn unknown(dialect: Dialect, asked: &str, nearest: &[String]) -> Resp
 
 #[cfg(test)]
 mod tests {
-    use ekiden_config::FixedEnv;
+    use ekiden_config::{Config, FixedEnv};
 
     use super::*;
 
-    fn config() -> Arc<Config> {
+    fn plan() -> Arc<Plan> {
         let text = r#"
             [providers.a]
             base_url = "http://127.0.0.1:9/v1"
@@ -134,7 +141,8 @@ mod tests {
             "fast" = "default"
             "gpt-*" = "default"
         "#;
-        Config::parse(text, "config.toml", &FixedEnv::default()).expect("good").config
+        let config = Config::parse(text, "config.toml", &FixedEnv::default()).expect("good").config;
+        crate::Core::new(config, crate::CoreOptions::default()).plan()
     }
 
     async fn json(response: Response<Body>) -> serde_json::Value {
@@ -144,7 +152,7 @@ mod tests {
 
     #[tokio::test]
     async fn r01_each_queue_stands_once_under_its_id_with_its_name() {
-        let list = json(list(&config(), None, 7)).await;
+        let list = json(list(&plan(), None, 7)).await;
         let ids: Vec<_> = list["data"]
             .as_array()
             .expect("data")
@@ -164,13 +172,13 @@ mod tests {
 
     #[tokio::test]
     async fn r01_a_model_is_found_by_every_name_that_a_call_could_use() {
-        let (config, headers) = (config(), HeaderMap::new());
+        let (plan, headers) = (plan(), HeaderMap::new());
         let deleted = BTreeSet::from(["old".to_owned()]);
         for id in ["default", "claude-queue-default", "gpt-5", "old", "a/anything"] {
-            let model = json(one(&config, &deleted, None, id, 7, &headers)).await;
+            let model = json(one(&plan, &deleted, None, id, 7, &headers)).await;
             assert_eq!((&model["id"], &model["type"]), (&id.into(), &"model".into()), "{model}");
         }
-        let gone = one(&config, &deleted, None, "defualt", 7, &headers);
+        let gone = one(&plan, &deleted, None, "defualt", 7, &headers);
         assert_eq!(gone.status(), 404);
         assert!(json(gone).await["error"]["message"].as_str().expect("text").contains("`default`"));
     }

@@ -10,6 +10,7 @@
 mod admin;
 mod api;
 mod bodies;
+mod catalog;
 mod ending;
 mod events;
 mod guards;

@@ -7,7 +7,8 @@ use http::Method;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::{
-    calls, dry_run, events, journal, ledger, queues, release, settings, state, test_queue, tokens,
+    calls, catalog, dry_run, events, journal, ledger, queues, release, settings, state, test_queue,
+    tokens,
 };
 
 /// What the paths begin with.
@@ -44,6 +45,8 @@ pub(in crate::front) enum Op {
     DeleteQueue,
     ExportQueues,
     ImportQueues,
+    Catalog,
+    Rescan,
     OpenApi,
 }
 
@@ -159,7 +162,7 @@ const EDITS: &[(u16, &str)] = &[
 const NO_QUEUE: &[(u16, &str)] = &[(404, "no_such_queue")];
 
 /// All of them, in the order of the documents.
-pub(in crate::front) static OPERATIONS: [Operation; 29] = [
+pub(in crate::front) static OPERATIONS: [Operation; 31] = [
     Operation {
         query: &[limit("At most so many sessions.")],
         ..get(
@@ -467,6 +470,23 @@ pub(in crate::front) static OPERATIONS: [Operation; 29] = [
             "Adds the queues of an export: all or none. Equal names become `name (1)`; nothing that \
              is there changes.",
             of::<queues::QueuesImported>,
+        )
+    },
+    get(
+        Op::Catalog,
+        "/catalog",
+        "Providers with their models, windows, levels of effort and prices, as they were kept. Nobody \
+         is asked.",
+        of::<catalog::Catalog>,
+    ),
+    Operation {
+        body: Some(of::<catalog::Rescan>),
+        fails: &[(400, "bad_body"), (404, "no_such_provider")],
+        ..post(
+            Op::Rescan,
+            "/catalog/rescan",
+            "Forgets what providers said of their models and asks them again, four at a time, 15 s each.",
+            of::<catalog::Catalog>,
         )
     },
     get(Op::OpenApi, "/openapi.json", "This document.", anything),

@@ -135,7 +135,10 @@ struct Open {
 struct QueueState {
     id: Arc<str>,
     name: Arc<str>,
+    /// The window of its first candidate that has one.
     context_window: Option<u32>,
+    /// Where a client should compact: 0.8 of the window.
+    compaction_point: Option<u32>,
     candidates: Vec<CandidateState>,
 }
 
@@ -157,6 +160,10 @@ struct CandidateState {
     max_sessions: Option<u32>,
     max_in_flight: Option<u32>,
     context_window: Option<u32>,
+    /// The effort that is sent, if the model knows it.
+    effort: Option<String>,
+    /// The levels that the model is known to have; empty: nobody says.
+    effort_levels: Vec<String>,
     today: Today,
 }
 
@@ -356,8 +363,6 @@ impl Front {
     }
 
     fn queue_state(&self, queue: &QueueRuntime, seen: &Seen) -> QueueState {
-        let settings = self.core.plan();
-        let declared = settings.config().queue(&queue.id).and_then(|queue| queue.context_window());
         // The rows are the same for every dialect, but for who is missing.
         let rows = &queue.engine(ekiden_dialect::Dialect::OpenAiChat).candidates;
         let candidates = queue.candidates.iter().zip(rows).map(|(candidate, row)| {
@@ -374,13 +379,16 @@ impl Front {
                 max_sessions: row.max_sessions,
                 max_in_flight: row.max_in_flight,
                 context_window: row.window,
+                effort: candidate.effort.clone(),
+                effort_levels: candidate.effort_levels.clone(),
                 today: Today::of(status.map(|status| status.tally).unwrap_or_default()),
             }
         });
         QueueState {
             id: Arc::clone(&queue.id),
             name: Arc::clone(&queue.name),
-            context_window: declared,
+            context_window: queue.context_window,
+            compaction_point: queue.context_window.map(super::catalog::compaction_point),
             candidates: candidates.collect(),
         }
     }
