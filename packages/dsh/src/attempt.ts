@@ -45,6 +45,8 @@ export class Attempt {
   failure: LlmFailure | undefined;
   failureClass: FailureClass | undefined;
   evidence: Evidence | undefined;
+  /** The clock that ran out on it. */
+  silentClock: string | undefined;
 
   constructor(parts: {
     number: number; route: Route; effortSent: boolean; mono: number; wall: number;

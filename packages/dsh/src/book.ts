@@ -2,9 +2,38 @@
  * The calls that run and the last ones that ended, with what is told of each. It is bounded, and
  * holds no word of a prompt or an answer.
  */
-import type { Attempt } from './attempt.ts';
-import type { AttemptRow, CallStep, CallView, Fact } from './ports.ts';
-import type { RelayCall } from './relay.ts';
+import type { AttemptRow, CallStep, CallView, Evidence, Fact, QueuePlan, Route } from './ports.ts';
+
+/** A call as the book knows it. */
+export interface BookCall {
+  readonly id: string;
+  readonly number: number;
+  readonly queue: QueuePlan;
+  readonly session: string;
+  readonly internal: boolean;
+  readonly isOver: boolean;
+  /** Monotonic. */
+  readonly beganMono: number;
+  attempt(number: number): BookAttempt | undefined;
+  view(rows: readonly AttemptRow[]): CallView;
+  stop(): void;
+}
+
+export interface BookAttempt {
+  readonly number: number;
+  readonly route: Route;
+  readonly beganMono: number;
+  readonly beganWall: number;
+  /** Something of it reached the host. */
+  readonly committed: boolean;
+  readonly usage: {
+    readonly inputTokens: number; readonly outputTokens: number;
+    readonly cacheReadTokens?: number; readonly cacheWriteTokens?: number;
+  } | undefined;
+  readonly evidence: Evidence | undefined;
+  /** The clock that ran out on it, where one did. */
+  readonly silentClock?: string | undefined;
+}
 
 const PAST_MAX = 200;
 /** Traces of the last calls; older ones are let go. */
@@ -12,7 +41,7 @@ const TRACES_MAX = 50;
 const TRACE_MAX_CHARACTERS = 64 * 1024;
 
 interface Entry {
-  readonly call: RelayCall;
+  readonly call: BookCall;
   readonly rows: AttemptRow[];
 }
 
@@ -27,15 +56,15 @@ export class CallBook {
   readonly #open = new Map<string, Entry>();
   readonly #past = new Map<string, Past>();
 
-  opened(call: RelayCall): void {
+  opened(call: BookCall): void {
     this.#open.set(call.id, { call, rows: [] });
   }
 
-  running(id: string): RelayCall | undefined {
+  running(id: string): BookCall | undefined {
     return this.#open.get(id)?.call;
   }
 
-  allRunning(): readonly RelayCall[] {
+  allRunning(): readonly BookCall[] {
     return [...this.#open.values()].map((entry) => entry.call).filter((call) => !call.isOver);
   }
 
@@ -98,7 +127,7 @@ export class CallBook {
 }
 
 function rowOf(
-  call: RelayCall, attempt: Attempt, fact: Extract<Fact, { kind: 'attempted' }>, nowMono: number,
+  call: BookCall, attempt: BookAttempt, fact: Extract<Fact, { kind: 'attempted' }>, nowMono: number,
   rescued: boolean,
 ): AttemptRow {
   const usage = attempt.usage;

@@ -4,7 +4,8 @@
  */
 import type { GenerateOptions, LlmFailure, StreamChunk } from '@deepseek-ai/dsh-llm';
 
-import { CallBook } from './book.ts';
+import { CallBook, type BookCall } from './book.ts';
+import { DirectCall, type StepOf } from './direct.ts';
 import { Engine, type EngineLost, type Listener, type Loader, type Recorder } from './engine.ts';
 import { explain, dryRun } from './explain.ts';
 import type { Standing } from './last-word.ts';
@@ -51,6 +52,8 @@ export class Core implements Live, Listener, CallOwner {
   /** The last failure that a queue told a session, to know it again when its turn ends. */
   readonly #lastFailure = new Map<string, { failure: LlmFailure; class: FailureClass }>();
   #known = new Map<string, QueuePlan>();
+  /** Queues made for models outside our provider, by digest, as the engine knows them. */
+  readonly #direct = new Map<string, string>();
   #dayEnds = 0;
   #dayTimer: (() => void) | undefined;
   #stopPlans: (() => void) | undefined;
@@ -93,6 +96,31 @@ export class Core implements Live, Listener, CallOwner {
     });
   }
 
+  /** A step of a model outside our provider, under the policy that is set for those. */
+  openDirect(head: Route, step: StepOf, signal: AbortSignal): DirectCall {
+    const { names, catalog, keeper, plans } = this.#parts;
+    this.#turnDay();
+    const queue = plans.direct().queueFor(head);
+    if (this.#direct.get(queue.id) !== queue.digest) {
+      this.engine.send(this.#queueLine(queue));
+      this.#direct.set(queue.id, queue.digest);
+    }
+    const call = new DirectCall({
+      engine: this.engine, clock: this.#parts.waiting ?? this.#parts.clock, catalog, keeper, queue,
+      step, queueNumber: names.queue(queue.id), sessionNumber: names.session(step.session),
+      opened: (opened) => {
+        this.#book.opened(opened);
+        this.#tell({ event: 'call-opened', call: opened.view([]) });
+      },
+      ended: (row) => {
+        keeper.ended(row);
+        this.#tell({ event: 'call-ended', call: row });
+      },
+    });
+    call.open(signal);
+    return call;
+  }
+
   onTurn(listener: TurnListener): void {
     this.#onTurn = listener;
   }
@@ -123,6 +151,7 @@ export class Core implements Live, Listener, CallOwner {
     const day = plans.day(clock.wallMs());
     this.#dayEnds = day.endsMs;
     this.#armDay();
+    this.#direct.clear();
     this.#known = new Map(plans.all().map((queue) => [queue.id, queue]));
     const recalled = keeper.recall(names).map((fact) => `recall ${this.engine.now()} ${fact}`);
     return [
@@ -161,11 +190,6 @@ export class Core implements Live, Listener, CallOwner {
   opened(call: RelayCall): void {
     this.#book.opened(call);
     this.#tell({ event: 'call-opened', call: call.view([]) });
-  }
-
-  stalled(call: RelayCall, route: Route, clock: string): void {
-    this.#parts.keeper.note({ what: 'stalled', call: call.id, session: call.session,
-      queue: call.queue.id, route, clock });
   }
 
   broken(call: RelayCall, route: Route, failed: FailureClass): void {
@@ -391,6 +415,11 @@ export class Core implements Live, Listener, CallOwner {
     const row = this.#book.attempted(fact, this.#parts.clock.monoMs(),
       this.#rescued.has(fact.call));
     if (row === undefined) return;
+    const clock = this.#book.running(fact.call)?.attempt(fact.attempt)?.silentClock;
+    if (fact.class === 'stall' && clock !== undefined) {
+      this.#parts.keeper.note({ what: 'stalled', call: row.call, session: row.session,
+        queue: row.queue, route: row.route, clock });
+    }
     this.#parts.keeper.attempted(row);
     this.#tell({ event: 'attempt', row });
   }
@@ -402,7 +431,7 @@ export class Core implements Live, Listener, CallOwner {
     this.#book.ended(id, this.#steps(call), this.engine.ask(`trace ${call.number}`));
   }
 
-  #steps(call: RelayCall): readonly CallStep[] {
+  #steps(call: BookCall): readonly CallStep[] {
     return explain(this.engine.ask(`why ${call.number}`), call.queue, call.beganMono);
   }
 

@@ -17,6 +17,7 @@ import { loaderFrom } from './load.ts';
 import { NameTable } from './names.ts';
 import { LineRecorder } from './recorder.ts';
 import { serve } from './serving.ts';
+import { Steps } from './steps.ts';
 import { Turns, type Agents } from './turns.ts';
 
 export const name = 'ekiden';
@@ -52,14 +53,17 @@ export function apply(ctx: Context, config: RowConfig | undefined): void {
     fault,
   });
   const turns = new Turns({ core, plans: home.plans, clock, agents: () => agentsOf(ctx) });
+  const steps = new Steps(core, home.plans);
   ctx.effect(() => () => {
     turns.close();
+    steps.close();
     core.close();
     home.close();
     waiting.close();
     clock.close();
   }, 'model relay');
-  listen(ctx, core, turns, home);
+  listen(ctx, core, turns, steps, home);
+  direct(ctx, steps);
   register(ctx, new QueueAdapter({ core, ...home }), core);
   serve(ctx, {
     home, live: core, clock, instance, timers: () => clock.timers + waiting.timers,
@@ -67,11 +71,15 @@ export function apply(ctx: Context, config: RowConfig | undefined): void {
   });
 }
 
-function listen(ctx: Context, core: Core, turns: Turns, home: Home): void {
+function listen(ctx: Context, core: Core, turns: Turns, steps: Steps, home: Home): void {
   const everywhere = { global: true };
-  ctx.on('session/event', (session, event) => turns.heard(session, event), everywhere);
+  ctx.on('session/event', (session, event) => {
+    steps.heard(session, event);
+    turns.heard(session, event);
+  }, everywhere);
   ctx.on('session/disposed', (session) => {
     turns.disposed(session.id);
+    steps.disposed(session.id);
     core.endSession(session.id);
   }, everywhere);
   ctx.on('agent/request', ({ agent, turn, step }, next) => {
@@ -84,6 +92,21 @@ function listen(ctx: Context, core: Core, turns: Turns, home: Home): void {
     return ours ? Promise.resolve({ kind: 'retry' as const }) : next();
   }, everywhere);
   ctx.on('llm/adapters-updated', () => home.catalog.adaptersChanged(), everywhere);
+}
+
+/**
+ * Models outside our provider. The host's own retries are listeners that came with its agents, and
+ * these come after them, so that they hear of what has outlived those (P6).
+ */
+function direct(ctx: Context, steps: Steps): void {
+  ctx.inject(['agents'], (inner) => {
+    inner.on('agent/request', async ({ agent, turn, step, signal }, next) =>
+      steps.requesting({ session: agent.id, turn, step }, await next(), signal), { global: true });
+    inner.on('agent/request-error', async ({ agent, turn, step, failure, signal }, next) => {
+      const again = await steps.failed({ session: agent.id, turn, step }, failure, signal);
+      return again ? { kind: 'retry' as const } : next();
+    }, { global: true });
+  });
 }
 
 /** The route may be held still by a copy of this plugin that is being unloaded. */

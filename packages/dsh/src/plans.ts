@@ -3,26 +3,74 @@
  * beside them. It refuses to decide anything: numbers are copied, names become numbers.
  */
 import { Calendar } from './calendar.ts';
-import { single, valueOf, type CandidateConfig, type Config, type QueueConfig } from './settings.ts';
+import {
+  single,
+  valueOf,
+  type CandidateConfig,
+  type Config,
+  type QueueConfig,
+} from './settings.ts';
 import type { Value } from './values.ts';
 import type {
-  CandidatePlan, Catalog, ContinuationPlan, DirectPlan, Names, Plans, QueuePlan,
+  CandidatePlan,
+  Catalog,
+  ContinuationPlan,
+  DirectPlan,
+  Names,
+  Plans,
+  QueuePlan,
 } from './ports.ts';
 import type { SettingsFile } from './settings-file.ts';
 
 /** The fields of the engine's policy in its order, by our keys, behind `relay`. */
 const POLICY_WORDS = [
-  'retries', 'retry_pause', 'attempts_max', 'wait_max', 'inline_wait', 'cooldown', 'cooldown_max',
-  'continue_on_failover', 'continues_max', 'continue_delay', 'commit', 'hold_bytes_max',
-  'rotate_after', 'overflow', 'retry_when_all_quarantined', 'failover_on_filter',
-  'parole_after', 'parole_max', 'parole_idle', 'lease_rest', 'lease_idle', 'judged_memory', 'client_stall',
-  'quarantine', 'sticky', 'switch_on', 'switching', 'failure_threshold', 'breaker_cooldown', 'breaker_cooldown_max',
-  'breaker_at_once', 'all_cooling', 'persist', 'max_rounds', 'backoff', 'backoff_max', 'backoff_jitter',
+  'retries',
+  'retry_pause',
+  'attempts_max',
+  'wait_max',
+  'inline_wait',
+  'cooldown',
+  'cooldown_max',
+  'continue_on_failover',
+  'continues_max',
+  'continue_delay',
+  'commit',
+  'hold_bytes_max',
+  'rotate_after',
+  'overflow',
+  'retry_when_all_quarantined',
+  'failover_on_filter',
+  'parole_after',
+  'parole_max',
+  'parole_idle',
+  'lease_rest',
+  'lease_idle',
+  'judged_memory',
+  'client_stall',
+  'quarantine',
+  'sticky',
+  'switch_on',
+  'switching',
+  'failure_threshold',
+  'breaker_cooldown',
+  'breaker_cooldown_max',
+  'breaker_at_once',
+  'all_cooling',
+  'persist',
+  'max_rounds',
+  'backoff',
+  'backoff_max',
+  'backoff_jitter',
 ] as const;
 
 /** The clocks of a candidate in the engine's order. */
 const CLOCK_WORDS = [
-  'connect_timeout', 'headers_timeout', 'first_byte_timeout', 'idle_timeout', 'progress_timeout', 'first_output_timeout',
+  'connect_timeout',
+  'headers_timeout',
+  'first_byte_timeout',
+  'idle_timeout',
+  'progress_timeout',
+  'first_output_timeout',
 ] as const;
 
 /** What plans are made from. */
@@ -43,15 +91,22 @@ export class SettingsPlans implements Plans {
   constructor(from: PlansFrom) {
     this.#from = from;
     const changed = () => this.#changed();
-    this.#ends = [from.settings.on({ taken: changed, refused: () => undefined }), from.catalog.onChange(changed)];
+    this.#ends = [
+      from.settings.on({ taken: changed, refused: () => undefined }),
+      from.catalog.onChange(changed),
+    ];
   }
 
   all(): readonly QueuePlan[] {
-    this.#queues ??= this.#config.queues.map((queue) => this.#plan(queue.id, queue.name, queue.set, queue.candidates));
+    this.#queues ??= this.#config.queues.map((queue) =>
+      this.#plan(queue.id, queue.name, queue.set, queue.candidates),
+    );
     return this.#queues;
   }
 
-  find(model: string): { readonly queue: QueuePlan; readonly asked: 'id' | 'alias' | 'deleted' } | undefined {
+  find(
+    model: string,
+  ): { readonly queue: QueuePlan; readonly asked: 'id' | 'alias' | 'deleted' } | undefined {
     const name = model.trim();
     const queues = this.all();
     const own = queues.find(({ id }) => id === name);
@@ -61,22 +116,31 @@ export class SettingsPlans implements Plans {
     if (meant) return { queue: meant, asked: 'alias' };
     const [first] = queues;
     if (first && this.#from.deleted().has(name)) return { queue: first, asked: 'deleted' };
-    return first && single(this.#config, 'top', 'unknown_model') === 'first' ? { queue: first, asked: 'alias' } : undefined;
+    return first && single(this.#config, 'top', 'unknown_model') === 'first'
+      ? { queue: first, asked: 'alias' }
+      : undefined;
   }
 
   continuation(): ContinuationPlan {
     const config = this.#config;
     const is = (name: string) => single(config, 'continuation', name);
     return {
-      enabled: is('enabled') === true, onTruncation: is('on_truncation') === true, onFailure: is('on_failure') === true,
-      truncationsMax: Number(is('truncations_max')), failuresMax: Number(is('failures_max')),
-      delayMs: Number(valueOf(config, {}, 'continue_delay')), text: String(valueOf(config, {}, 'continue_text')),
+      enabled: is('enabled') === true,
+      onTruncation: is('on_truncation') === true,
+      onFailure: is('on_failure') === true,
+      truncationsMax: Number(is('truncations_max')),
+      failuresMax: Number(is('failures_max')),
+      delayMs: Number(valueOf(config, {}, 'continue_delay')),
+      text: String(valueOf(config, {}, 'continue_text')),
     };
   }
 
   day(nowMs: number): { readonly number: number; readonly endsMs: number } {
     const zone = single(this.#config, 'top', 'time_zone');
-    this.#calendar ??= new Calendar(typeof zone === 'string' ? zone : undefined, Number(single(this.#config, 'top', 'reset_hour')));
+    this.#calendar ??= new Calendar(
+      typeof zone === 'string' ? zone : undefined,
+      Number(single(this.#config, 'top', 'reset_hour')),
+    );
     return this.#calendar.day(nowMs);
   }
 
@@ -92,7 +156,12 @@ export class SettingsPlans implements Plans {
       queueFor: (head) => {
         const id = `${head.provider}/${head.model}`;
         const rest = this.#config.fallbacks.filter(({ text }) => text !== id);
-        return this.#plan(id, id, { ...set, policy }, [{ text: id, route: head, set: {} }, ...rest]);
+        // The host makes these requests itself: it drops what a failed one wrote, and it alone ends one.
+        const rows = [{ text: id, route: head, set: {} }, ...rest].map((row) => ({
+          ...row,
+          set: { ...row.set, idle_timeout: 0 },
+        }));
+        return this.#plan(id, id, { ...set, policy, commit: 'complete' }, rows);
       },
     };
   }
@@ -118,21 +187,36 @@ export class SettingsPlans implements Plans {
     for (const heard of this.#heard) heard();
   }
 
-  #plan(id: string, name: string, set: QueueConfig['set'], rows: readonly CandidateConfig[]): QueuePlan {
+  #plan(
+    id: string,
+    name: string,
+    set: QueueConfig['set'],
+    rows: readonly CandidateConfig[],
+  ): QueuePlan {
     const config = this.#config;
     const candidates = rows.map((row) => candidatePlan(row, this.#from.catalog));
     const policy = policyWords(config, set);
-    const clocks = rows.map((row) => CLOCK_WORDS.map((clock) => valueOf(config, { ...set, ...row.set }, clock)).join(' '));
-    const caps = rows.map(({ set: own }) => `${own['max_sessions'] ?? '-'} ${own['max_in_flight'] ?? '-'}`);
+    const clocks = rows.map((row) =>
+      CLOCK_WORDS.map((clock) => valueOf(config, { ...set, ...row.set }, clock)).join(' '),
+    );
+    const caps = rows.map(
+      ({ set: own }) => `${own['max_sessions'] ?? '-'} ${own['max_in_flight'] ?? '-'}`,
+    );
     const continueText = String(valueOf(config, set, 'continue_text'));
     const deadlineMs = Number(valueOf(config, set, 'deadline'));
     return {
-      id, name, candidates, continueText, ...(deadlineMs > 0 ? { deadlineMs } : {}),
+      id,
+      name,
+      candidates,
+      continueText,
+      ...(deadlineMs > 0 ? { deadlineMs } : {}),
       rescue: valueOf(config, set, 'rescue') === true && policy.startsWith('on '),
       digest: digest(JSON.stringify([id, policy, clocks, caps, candidates, continueText])),
       words: (names: Names) => {
-        const words = candidates.map(({ present, window, provider, model }, at) =>
-          `${names.route({ provider, model })} ${present ? 'present' : 'missing'} ${caps[at]} ${window ?? '-'} ${clocks[at]}`);
+        const words = candidates.map(
+          ({ present, window, provider, model }, at) =>
+            `${names.route({ provider, model })} ${present ? 'present' : 'missing'} ${caps[at]} ${window ?? '-'} ${clocks[at]}`,
+        );
         return [policy, candidates.length, ...words].join(' ');
       },
     };
@@ -152,9 +236,14 @@ function candidatePlan({ route, set }: CandidateConfig, catalog: Catalog): Candi
 }
 
 function policyWords(config: Config, set: Readonly<Record<string, Value>>): string {
-  const on = single(config, 'top', 'enabled') === true && valueOf(config, set, 'enabled') === true
-    && valueOf(config, set, 'policy') !== 'none';
-  return [on ? 'on' : 'off', ...POLICY_WORDS.map((name) => word(name, valueOf(config, set, name)))].join(' ');
+  const on =
+    single(config, 'top', 'enabled') === true &&
+    valueOf(config, set, 'enabled') === true &&
+    valueOf(config, set, 'policy') !== 'none';
+  return [
+    on ? 'on' : 'off',
+    ...POLICY_WORDS.map((name) => word(name, valueOf(config, set, name))),
+  ].join(' ');
 }
 
 /** A value as the engine reads it: a list is its length, then its members; every class is `all`. */
@@ -181,7 +270,8 @@ function matches(pattern: string, name: string): boolean {
   let [at, from, star, begun] = [0, 0, -1, 0];
   while (from < given.length) {
     if (wanted[at] === '*') [star, begun, at] = [at, from, at + 1];
-    else if (at < wanted.length && (wanted[at] === '?' || wanted[at] === given[from])) [at, from] = [at + 1, from + 1];
+    else if (at < wanted.length && (wanted[at] === '?' || wanted[at] === given[from]))
+      [at, from] = [at + 1, from + 1];
     else if (star >= 0) [at, begun, from] = [star + 1, begun + 1, begun + 1];
     else return false;
   }

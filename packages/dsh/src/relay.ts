@@ -46,8 +46,6 @@ export interface CallParts {
 /** Who is told how a call goes. */
 export interface CallOwner {
   opened(call: RelayCall): void;
-  /** A candidate's answer was let through, or an attempt began. */
-  stalled(call: RelayCall, route: Route, clock: string): void;
   /** It broke after output was let through. */
   broken(call: RelayCall, route: Route, failed: FailureClass): void;
   /** The failure that its stream is about to end with. */
@@ -426,7 +424,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
       const silent = this.#parts.clock.monoMs() - attempt.beganMono;
       attempt.failure = stallFailure(Math.max(1, Math.round(silent / 1000)));
       attempt.evidence = { code: attempt.failure.code, message: attempt.failure.message };
-      this.#parts.owner.stalled(this, attempt.route, this.#ticking);
+      attempt.silentClock = this.#ticking;
     }
     attempt.abandon();
   }

@@ -448,6 +448,16 @@ test('p5_a_call_can_be_stopped_by_hand', async () => {
   assert.equal(bench.core.stop(open?.call ?? ''), false);
 });
 
+test('r8_r11_a_deadline_ends_the_call_and_blames_nobody', async () => {
+  const bench = new Bench([{ ...queueOf('q', ['a/one', 'b/two']), deadlineMs: 10_000 }])
+    .model('a/one', hangs([], true));
+  const reader = await bench.answer('q');
+  assert.equal(reader.failure?.code, 'TIMEOUT');
+  assert.deepEqual(bench.routes(), ['a/one']);
+  assert.deepEqual(bench.keeper.of('quarantined'), []);
+  assert.deepEqual(bench.keeper.noted.map((note) => note.what), ['refused']);
+});
+
 test('the_hosts_options_may_be_frozen_to_the_bottom', async () => {
   const bench = new Bench([queueOf('q', ['a/one', 'b/two'], { retries: 0 })])
     .model('a/one', serverError).model('b/two', answers('x'));
