@@ -11,6 +11,7 @@ mod command;
 mod debian;
 mod digest;
 mod dsh;
+mod fuzz;
 mod house;
 mod project;
 mod report;
@@ -37,8 +38,10 @@ usage: cargo xtask COMMAND
   clients        real clients through every fault; --light for the libraries alone, --only=NAME,NAME
                  for some agents, --write to renew the tables of docs/clients.md
   dsh            the plugin in the real DeepSeek Harness; --light without the browser
-  soak           every fault at once, as long as you like: --minutes N, --seed S, --quick for one
-                 minute, --scenario outage or streams for a fire or a thousand open streams
+  soak           every fault at once, as long as you like: --minutes N, --seed S, --quick; and
+                 --scenario outage for a fire, --scenario streams for a thousand open streams
+  fuzz           feed every reader with made-up bytes, a minute each: --minutes N, names of targets,
+                 --minimise to keep the fewest inputs that reach as much; needs a nightly toolchain
   rules          which numbered rules are named by a test, and which by none";
 
 fn main() -> ExitCode {
@@ -67,6 +70,7 @@ fn run(words: &[&str]) -> anyhow::Result<ExitCode> {
         ["clients", options @ ..] => clients::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["dsh", options @ ..] => dsh::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["soak", options @ ..] => soak::run(&project, options).map(|()| ExitCode::SUCCESS),
+        ["fuzz", options @ ..] => fuzz::run(&project, options).map(|()| ExitCode::SUCCESS),
         ["rules"] => rules::show(&project).map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             report::say(USAGE);

@@ -87,7 +87,7 @@ impl Options {
             folder: PathBuf::new(),
             scenario: Scenario::Mixed,
             seed: RandomState::new().build_hasher().finish() % 1_000_000,
-            span: Duration::from_secs(if quick { 60 } else { 600 }),
+            span: Duration::from_secs(if quick { 45 } else { 600 }),
             clients: if quick { 24 } else { 60 },
             call: None,
             quick,

@@ -20,6 +20,8 @@ use crate::{Options, clock};
 
 /// How fast streams are opened.
 const OPEN_EVERY: Duration = Duration::from_millis(5);
+/// How long a small run takes.
+const QUICK: Duration = Duration::from_secs(20);
 /// Chunks come so far apart: a fast model's words, a hundred times slower.
 const GAP: Duration = Duration::from_millis(1_000);
 
@@ -66,7 +68,7 @@ impl Fate {
 }
 
 pub(crate) async fn run(options: &Options) -> anyhow::Result<bool> {
-    let span = options.span;
+    let span = if options.quick { QUICK } else { options.span };
     let count: u64 = if options.quick { 200 } else { 1_000 };
     let stage = Stage::new(&[], move |cue| play(span, cue));
     let names = ["first", "second"].map(str::to_owned);
