@@ -32,8 +32,16 @@ export class Calendar {
   constructor(zone: string | undefined, resetHour: number) {
     this.#format = new Intl.DateTimeFormat('en-US', {
       ...(zone === undefined ? {} : { timeZone: zone }),
-      calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23', era: 'short',
-      year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric',
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      era: 'short',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
     });
     this.#resetHour = resetHour;
   }

@@ -3,7 +3,14 @@
  * refuses to carry ids, other settings and secrets, and to change anything that is there.
  */
 import { FIRST_QUEUE, type Change } from './edits.ts';
-import { isId, keyAt, ROWS_ELSEWHERE, splitRoute, type CandidateConfig, type Config } from './settings.ts';
+import {
+  isId,
+  keyAt,
+  ROWS_ELSEWHERE,
+  splitRoute,
+  type CandidateConfig,
+  type Config,
+} from './settings.ts';
 import { checked, Misfit, written, type Value } from './values.ts';
 import { shown } from './masked.ts';
 
@@ -22,7 +29,10 @@ export interface QueueFile {
 interface QueueCarried {
   readonly name: string;
   readonly settings: Readonly<Record<string, unknown>>;
-  readonly candidates: readonly { readonly route: string; readonly options: Readonly<Record<string, unknown>> }[];
+  readonly candidates: readonly {
+    readonly route: string;
+    readonly options: Readonly<Record<string, unknown>>;
+  }[];
 }
 
 /** What was imported, under the names that it got here. */
@@ -40,13 +50,20 @@ export function exported(config: Config): QueueFile {
   const queues = config.queues.map(({ name, set, candidates }) => ({
     name,
     settings: carried('queues.x.', set),
-    candidates: candidates.map(({ text, set: own }: CandidateConfig) => ({ route: text, options: carried('queues.x.candidates.0.', own) })),
+    candidates: candidates.map(({ text, set: own }: CandidateConfig) => ({
+      route: text,
+      options: carried('queues.x.candidates.0.', own),
+    })),
   }));
   return { format: FORMAT, version: VERSION, queues };
 }
 
 /** The changes that add the queues of a file. Throws a [`BadQueueFile`]; then nothing is to be changed. */
-export function importing(file: unknown, config: Config, deleted: ReadonlySet<string>): { readonly changes: readonly Change[]; readonly imported: readonly Imported[] } {
+export function importing(
+  file: unknown,
+  config: Config,
+  deleted: ReadonlySet<string>,
+): { readonly changes: readonly Change[]; readonly imported: readonly Imported[] } {
   const top = members(file, 'the file', ['format', 'version', 'queues']);
   if (top['format'] !== FORMAT || top['version'] !== VERSION) {
     throw new BadQueueFile(`\`format\` is "${FORMAT}" and \`version\` ${VERSION}`);
@@ -71,18 +88,32 @@ export function importing(file: unknown, config: Config, deleted: ReadonlySet<st
   return { changes, imported };
 }
 
-function queueChanges(id: string, name: string, queue: Record<string, unknown>, place: string): { changes: Change[]; candidates: number } {
-  const rows = list(queue['candidates'] ?? [], `${place}.candidates`, QUEUES_MAX).map((entry, at) => {
-    const inside = `${place}.candidates[${at}]`;
-    const candidate = members(entry, inside, ['route', 'options']);
-    const route = candidate['route'];
-    if (typeof route !== 'string' || !splitRoute(route)) throw new BadQueueFile(`${inside}.route: write "provider/model"`);
-    return { inside, route: route.trim(), options: members(candidate['options'] ?? {}, `${inside}.options`) };
-  });
+function queueChanges(
+  id: string,
+  name: string,
+  queue: Record<string, unknown>,
+  place: string,
+): { changes: Change[]; candidates: number } {
+  const rows = list(queue['candidates'] ?? [], `${place}.candidates`, QUEUES_MAX).map(
+    (entry, at) => {
+      const inside = `${place}.candidates[${at}]`;
+      const candidate = members(entry, inside, ['route', 'options']);
+      const route = candidate['route'];
+      if (typeof route !== 'string' || !splitRoute(route))
+        throw new BadQueueFile(`${inside}.route: write "provider/model"`);
+      return {
+        inside,
+        route: route.trim(),
+        options: members(candidate['options'] ?? {}, `${inside}.options`),
+      };
+    },
+  );
   const twice = rows.find(({ route }, at) => rows.findIndex((row) => row.route === route) !== at);
   if (twice) throw new BadQueueFile(`${twice.inside}.route: it stands in this queue twice`);
   const changes: Change[] = [{ do: 'add_queue', id, name, routes: rows.map(({ route }) => route) }];
-  for (const [key, value] of Object.entries(members(queue['settings'] ?? {}, `${place}.settings`))) {
+  for (const [key, value] of Object.entries(
+    members(queue['settings'] ?? {}, `${place}.settings`),
+  )) {
     const apart = key === 'name' || key === 'candidates';
     fits(`${place}.settings`, key, apart ? '' : `queues.x.${key}`, value);
     changes.push({ do: 'set', path: `queues.${id}.${key}`, value });
@@ -105,7 +136,11 @@ export function numbered(name: string, taken: ReadonlySet<string>): string {
 
 /** An id made from a name that nothing bears. */
 export function unusedId(name: string, taken: ReadonlySet<string>): string {
-  const words = name.toLowerCase().split(/[^a-z0-9]+/).filter((word) => word !== '').join('-');
+  const words = name
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== '')
+    .join('-');
   const plain = words.slice(0, ID_CHARS_MAX);
   const base = isId(plain) ? plain : plain === '' ? 'queue' : `queue-${plain}`;
   let next = base;
@@ -121,30 +156,44 @@ export function isUntouched(config: Config): boolean {
 
 function carried(prefix: string, set: Readonly<Record<string, Value>>): Record<string, Value> {
   const there = Object.entries(set).filter(([key]) => ROWS_ELSEWHERE.has(key));
-  return Object.fromEntries(there.map(([key, value]) => [key, written(keyAt(`${prefix}${key}`)?.takes, value)]));
+  return Object.fromEntries(
+    there.map(([key, value]) => [key, written(keyAt(`${prefix}${key}`)?.takes, value)]),
+  );
 }
 
 function fits(place: string, name: string, path: string, value: unknown): void {
   const key = keyAt(path);
-  if (!key) throw new BadQueueFile(`${place}.${shown(name)}: there is no such key; docs/dsh.md names the keys`);
+  if (!key)
+    throw new BadQueueFile(
+      `${place}.${shown(name)}: there is no such key; docs/dsh.md names the keys`,
+    );
   try {
     checked(key.name, key.takes, value);
   } catch (error) {
-    if (error instanceof Misfit) throw new BadQueueFile(`${place}.${name}: ${error.message}; ${error.hint}`);
+    if (error instanceof Misfit)
+      throw new BadQueueFile(`${place}.${name}: ${error.message}; ${error.hint}`);
     throw error;
   }
 }
 
-function members(value: unknown, place: string, known?: readonly string[]): Record<string, unknown> {
+function members(
+  value: unknown,
+  place: string,
+  known?: readonly string[],
+): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new BadQueueFile(`${place}: this is no JSON object`);
   }
   const odd = known && Object.keys(value).find((name) => !known.includes(name));
-  if (odd !== undefined) throw new BadQueueFile(`${place}: there is no member \`${shown(odd)}\` here; ${known?.join(', ')} are`);
+  if (odd !== undefined)
+    throw new BadQueueFile(
+      `${place}: there is no member \`${shown(odd)}\` here; ${known?.join(', ')} are`,
+    );
   return value as Record<string, unknown>;
 }
 
 function list(value: unknown, place: string, most: number): readonly unknown[] {
-  if (!Array.isArray(value) || value.length > most) throw new BadQueueFile(`${place}: this is no list of at most ${most}`);
+  if (!Array.isArray(value) || value.length > most)
+    throw new BadQueueFile(`${place}: this is no list of at most ${most}`);
   return value;
 }

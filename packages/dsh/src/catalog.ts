@@ -129,10 +129,13 @@ export class HostCatalog implements Catalog {
     ids.delete(PROVIDER);
     return [...ids].map((id) => {
       const known = this.#providers.get(id);
-      const models = hidden.includes(id) ? [] : known?.models ?? [];
+      const models = hidden.includes(id) ? [] : (known?.models ?? []);
       return {
-        id, name: live.get(id) ?? known?.name ?? id, hidden: hidden.includes(id),
-        models: models.map((model) => this.#modelShown({ provider: id, model })), trouble: known?.trouble ?? null,
+        id,
+        name: live.get(id) ?? known?.name ?? id,
+        hidden: hidden.includes(id),
+        models: models.map((model) => this.#modelShown({ provider: id, model })),
+        trouble: known?.trouble ?? null,
       };
     });
   }
@@ -179,31 +182,48 @@ export class HostCatalog implements Catalog {
     this.#asking.clear();
     const asked = (provider: string) => only === undefined || only.includes(provider);
     const hidden = this.#from.hidden();
-    const providers = this.#listProviders().filter(({ id }) => id !== PROVIDER && !hidden.includes(id));
+    const providers = this.#listProviders().filter(
+      ({ id }) => id !== PROVIDER && !hidden.includes(id),
+    );
     // What a queue taught us of models that nobody lists is asked again when it is needed.
-    const facts = new Map([...this.#facts].filter(([route]) => !asked(splitRoute(route)?.provider ?? '')));
+    const facts = new Map(
+      [...this.#facts].filter(([route]) => !asked(splitRoute(route)?.provider ?? '')),
+    );
     const found = new Map([...this.#providers].filter(([id]) => !asked(id)));
-    await inTurn(providers.filter(({ id }) => asked(id)).slice(0, PROVIDERS_MAX), AT_ONCE, async ({ id, name }) => {
-      const { models, trouble } = await this.#list(id);
-      found.set(id, { name, models: models.map((model) => model.id), trouble });
-      await inTurn(models, AT_ONCE, async (model) => {
-        const declared = await this.#ask({ provider: id, model: model.id });
-        facts.set(`${id}/${model.id}`, { name: model.name, ...declared });
-      });
-    });
+    await inTurn(
+      providers.filter(({ id }) => asked(id)).slice(0, PROVIDERS_MAX),
+      AT_ONCE,
+      async ({ id, name }) => {
+        const { models, trouble } = await this.#list(id);
+        found.set(id, { name, models: models.map((model) => model.id), trouble });
+        await inTurn(models, AT_ONCE, async (model) => {
+          const declared = await this.#ask({ provider: id, model: model.id });
+          facts.set(`${id}/${model.id}`, { name: model.name, ...declared });
+        });
+      },
+    );
     // The order of the host, not of who answered first.
-    this.#providers = new Map(providers.flatMap(({ id }) => {
-      const provider = found.get(id);
-      return provider ? [[id, provider] as const] : [];
-    }));
+    this.#providers = new Map(
+      providers.flatMap(({ id }) => {
+        const provider = found.get(id);
+        return provider ? [[id, provider] as const] : [];
+      }),
+    );
     this.#facts = facts;
     this.#scannedMs = this.#from.clock.wallMs();
     this.#asked();
   }
 
-  async #list(provider: string): Promise<{ models: readonly { readonly id: string; readonly name: string }[]; trouble: string | null }> {
+  async #list(
+    provider: string,
+  ): Promise<{
+    models: readonly { readonly id: string; readonly name: string }[];
+    trouble: string | null;
+  }> {
     try {
-      const models = await inTime(this.#from.clock, LIST_MS, () => this.#from.host.listModels(provider));
+      const models = await inTime(this.#from.clock, LIST_MS, () =>
+        this.#from.host.listModels(provider),
+      );
       return { models: models.slice(0, MODELS_MAX), trouble: null };
     } catch (error) {
       return { models: [], trouble: masked(messageOf(error)) };
@@ -212,7 +232,9 @@ export class HostCatalog implements Catalog {
 
   async #ask({ provider, model }: Route): Promise<ModelFacts | undefined> {
     try {
-      const declared = await inTime(this.#from.clock, RESOLVE_MS, (signal) => this.#from.host.resolveModelInfo(provider, model, signal));
+      const declared = await inTime(this.#from.clock, RESOLVE_MS, (signal) =>
+        this.#from.host.resolveModelInfo(provider, model, signal),
+      );
       return factsOf(declared);
     } catch {
       return undefined;
@@ -245,8 +267,11 @@ export class HostCatalog implements Catalog {
   #modelShown(route: Route): ModelShown {
     const facts = this.info(route);
     return {
-      model: route.model, name: facts?.name ?? route.model, context_window: facts?.window ?? null,
-      max_tokens: facts?.maxTokens ?? null, efforts: facts?.efforts ?? null,
+      model: route.model,
+      name: facts?.name ?? route.model,
+      context_window: facts?.window ?? null,
+      max_tokens: facts?.maxTokens ?? null,
+      efforts: facts?.efforts ?? null,
     };
   }
 
@@ -259,12 +284,15 @@ export class HostCatalog implements Catalog {
   /** Throws where the text is not of this version or not of this form. */
   #readText(text: string): void {
     const kept = JSON.parse(text) as {
-      version: number; scanned_ms: number | null; facts: Record<string, Declared>;
+      version: number;
+      scanned_ms: number | null;
+      facts: Record<string, Declared>;
       providers: readonly { id: string; name: string; models: string[]; trouble: string | null }[];
     };
     if (kept.version !== VERSION) return;
     const providers = kept.providers.map(({ id, name, models, trouble }) => {
-      if (![id, name, ...models].every((one) => typeof one === 'string')) throw new TypeError('not a text');
+      if (![id, name, ...models].every((one) => typeof one === 'string'))
+        throw new TypeError('not a text');
       return [id, { name, models, trouble: typeof trouble === 'string' ? trouble : null }] as const;
     });
     const facts = Object.entries(kept.facts).filter(([route]) => splitRoute(route));
@@ -277,7 +305,9 @@ export class HostCatalog implements Catalog {
 function factsOf(declared: Declared): ModelFacts {
   return checkedFacts({
     ...(declared.name === undefined ? {} : { name: declared.name }),
-    ...(declared.context?.contextWindow === undefined ? {} : { window: declared.context.contextWindow }),
+    ...(declared.context?.contextWindow === undefined
+      ? {}
+      : { window: declared.context.contextWindow }),
     ...(declared.defaultMaxTokens === undefined ? {} : { maxTokens: declared.defaultMaxTokens }),
     efforts: declared.reasoning?.efforts?.map(({ id }) => id) ?? [],
   });
@@ -285,18 +315,25 @@ function factsOf(declared: Declared): ModelFacts {
 
 /** Only what is of its kind: adapters and files are others' work. */
 function checkedFacts(facts: ModelFacts): ModelFacts {
-  const whole = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
+  const whole = (value: unknown): value is number =>
+    Number.isSafeInteger(value) && (value as number) > 0;
   const { name, window, maxTokens, efforts } = facts;
   return {
     ...(typeof name === 'string' && name !== '' ? { name } : {}),
     ...(whole(window) ? { window } : {}),
     ...(whole(maxTokens) ? { maxTokens } : {}),
-    ...(Array.isArray(efforts) ? { efforts: efforts.filter((one) => typeof one === 'string').slice(0, TEXTS_MAX) } : {}),
+    ...(Array.isArray(efforts)
+      ? { efforts: efforts.filter((one) => typeof one === 'string').slice(0, TEXTS_MAX) }
+      : {}),
   };
 }
 
 /** Does work for each, so many at a time. The work does not reject. */
-export async function inTurn<T>(items: readonly T[], atOnce: number, work: (item: T, at: number) => Promise<void>): Promise<void> {
+export async function inTurn<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T, at: number) => Promise<void>,
+): Promise<void> {
   let next = 0;
   const lane = async () => {
     while (next < items.length) {
@@ -309,18 +346,26 @@ export async function inTurn<T>(items: readonly T[], atOnce: number, work: (item
 }
 
 /** What work answers, or a rejection when its time is up; what it says afterwards concerns nobody. */
-export function inTime<T>(clock: Clock, ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export function inTime<T>(
+  clock: Clock,
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const over = new AbortController();
     const stop = clock.setTimer(ms, () => {
       over.abort();
       reject(new Error(`no answer within ${ms / 1000} s`));
     });
-    const settle = <V>(then: (value: V) => void) => (value: V) => {
-      stop();
-      then(value);
-    };
+    const settle =
+      <V>(then: (value: V) => void) =>
+      (value: V) => {
+        stop();
+        then(value);
+      };
     // Work may throw before there is a promise.
-    Promise.resolve().then(() => work(over.signal)).then(settle(resolve), settle(reject));
+    Promise.resolve()
+      .then(() => work(over.signal))
+      .then(settle(resolve), settle(reject));
   });
 }

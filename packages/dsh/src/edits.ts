@@ -14,13 +14,29 @@ export type Document = Record<string, unknown>;
 export type Change =
   | { readonly do: 'set'; readonly path: string; readonly value: unknown }
   | { readonly do: 'unset'; readonly path: string }
-  | { readonly do: 'add_queue'; readonly id: string; readonly name?: string | null; readonly routes?: readonly string[] }
+  | {
+      readonly do: 'add_queue';
+      readonly id: string;
+      readonly name?: string | null;
+      readonly routes?: readonly string[];
+    }
   | { readonly do: 'delete_queue'; readonly id: string }
   | { readonly do: 'order_queues'; readonly ids: readonly string[] }
-  | { readonly do: 'add_candidate'; readonly queue: string; readonly route: string; readonly at?: number | null }
+  | {
+      readonly do: 'add_candidate';
+      readonly queue: string;
+      readonly route: string;
+      readonly at?: number | null;
+    }
   | { readonly do: 'remove_candidate'; readonly queue: string; readonly route: string }
   | { readonly do: 'order_candidates'; readonly queue: string; readonly routes: readonly string[] }
-  | { readonly do: 'set_candidate'; readonly queue: string; readonly route: string; readonly key: string; readonly value?: unknown };
+  | {
+      readonly do: 'set_candidate';
+      readonly queue: string;
+      readonly route: string;
+      readonly key: string;
+      readonly value?: unknown;
+    };
 
 /** Why a change was not made, by what the caller can do. */
 export type EditCode =
@@ -57,7 +73,11 @@ export const FIRST_QUEUE = { id: 'default', name: '默认模板' } as const;
 export function withQueues(document: Document): Document {
   const there = document['queues'];
   if (there !== undefined && !(isTable(there) && Object.keys(there).length === 0)) return document;
-  return { version: VERSION, ...document, queues: { [FIRST_QUEUE.id]: { name: FIRST_QUEUE.name, candidates: [] } } };
+  return {
+    version: VERSION,
+    ...document,
+    queues: { [FIRST_QUEUE.id]: { name: FIRST_QUEUE.name, candidates: [] } },
+  };
 }
 
 /** Makes changes, all or none; the given document stays as it is. */
@@ -69,10 +89,14 @@ export function edited(document: Document, changes: readonly Change[]): Document
 
 function make(document: Document, change: Change): void {
   switch (change.do) {
-    case 'set': return set(document, change.path, change.value);
-    case 'unset': return unset(document, change.path);
-    case 'add_queue': return addQueue(document, change.id, change.name ?? undefined, change.routes ?? []);
-    case 'delete_queue': return deleteQueue(document, change.id);
+    case 'set':
+      return set(document, change.path, change.value);
+    case 'unset':
+      return unset(document, change.path);
+    case 'add_queue':
+      return addQueue(document, change.id, change.name ?? undefined, change.routes ?? []);
+    case 'delete_queue':
+      return deleteQueue(document, change.id);
     case 'order_queues': {
       const queues = table(document, 'queues');
       const ordered = permuted(Object.keys(queues), change.ids, 'queue');
@@ -94,12 +118,22 @@ function make(document: Document, change: Change): void {
     case 'order_candidates': {
       const list = candidates(document, change.queue);
       const by = new Map(list.map((entry) => [routeOf(entry), entry]));
-      const order = permuted([...by.keys()], change.routes.map((route) => route.trim()), 'candidate');
+      const order = permuted(
+        [...by.keys()],
+        change.routes.map((route) => route.trim()),
+        'candidate',
+      );
       list.splice(0, list.length, ...order.map((route) => by.get(route)));
       return;
     }
     case 'set_candidate':
-      return setCandidate(document, change.queue, placeOf(document, change.queue, change.route), change.key, change.value ?? undefined);
+      return setCandidate(
+        document,
+        change.queue,
+        placeOf(document, change.queue, change.route),
+        change.key,
+        change.value ?? undefined,
+      );
   }
 }
 
@@ -132,12 +166,21 @@ function unset(document: Document, path: string): void {
   delete holder[name];
 }
 
-function addQueue(document: Document, id: string, name: string | undefined, routes: readonly string[]): void {
+function addQueue(
+  document: Document,
+  id: string,
+  name: string | undefined,
+  routes: readonly string[],
+): void {
   const queues = table(document, 'queues');
   if (!isId(id)) {
-    throw new EditError('refused', `\`${shown(id)}\` is no queue id; an id has 1 to 64 letters, digits, \`.\`, \`_\` or \`-\`, begins with a letter or digit, and is more than a number`);
+    throw new EditError(
+      'refused',
+      `\`${shown(id)}\` is no queue id; an id has 1 to 64 letters, digits, \`.\`, \`_\` or \`-\`, begins with a letter or digit, and is more than a number`,
+    );
   }
-  if (Object.hasOwn(queues, id)) throw new EditError('refused', `there is a queue \`${id}\` already`);
+  if (Object.hasOwn(queues, id))
+    throw new EditError('refused', `there is a queue \`${id}\` already`);
   queues[id] = { ...(name === undefined ? {} : { name }), candidates: routes.map(checkedRoute) };
 }
 
@@ -152,13 +195,20 @@ function deleteQueue(document: Document, id: string): void {
   for (const [pattern, queue] of Object.entries(aliases)) if (queue === id) delete aliases[pattern];
 }
 
-function setCandidate(document: Document, queue: string, at: number, key: string, value: unknown): void {
+function setCandidate(
+  document: Document,
+  queue: string,
+  at: number,
+  key: string,
+  value: unknown,
+): void {
   const list = candidates(document, queue);
   const entry = list[at];
   if (entry === undefined) throw noSuch(`queues.${queue}.candidates.${at}`);
   const path = `queues.${queue}.candidates.${at}.${key}`;
   const options: Record<string, unknown> = isTable(entry) ? entry : { route: entry };
-  if (key === 'route' && value === undefined) throw new EditError('refused', 'a candidate has a route; remove it instead');
+  if (key === 'route' && value === undefined)
+    throw new EditError('refused', 'a candidate has a route; remove it instead');
   if (!keyAt(path)) throw noSuch(path);
   if (value === undefined) delete options[key];
   else options[key] = key === 'route' ? checkedRoute(String(value)) : fitting(path, value);
@@ -166,14 +216,18 @@ function setCandidate(document: Document, queue: string, at: number, key: string
 }
 
 /** The table that holds a key, and its name there. */
-function place(document: Document, path: string): { holder: Record<string, unknown>; name: string } {
+function place(
+  document: Document,
+  path: string,
+): { holder: Record<string, unknown>; name: string } {
   const key = keyAt(path);
   if (!key) throw noSuch(path);
   const parts = path.split('.');
   parts.pop();
   const [section] = parts;
   if (section === undefined) return { holder: document, name: key.name };
-  if (section === 'queues') return { holder: queueOf(document, parts.slice(1).join('.')), name: key.name };
+  if (section === 'queues')
+    return { holder: queueOf(document, parts.slice(1).join('.')), name: key.name };
   return { holder: table(document, section), name: key.name };
 }
 
@@ -208,7 +262,10 @@ function queueOf(document: Document, id: string): Record<string, unknown> {
   const queue = Object.hasOwn(queues, id) ? queues[id] : undefined;
   if (isTable(queue)) return queue;
   const near = nearest(id, Object.keys(queues));
-  throw new EditError('no_such_setting', `there is no queue \`${shown(id)}\`${near ? `; did you mean \`${near}\`?` : ''}`);
+  throw new EditError(
+    'no_such_setting',
+    `there is no queue \`${shown(id)}\`${near ? `; did you mean \`${near}\`?` : ''}`,
+  );
 }
 
 function candidates(document: Document, queue: string): unknown[] {
@@ -219,7 +276,11 @@ function candidates(document: Document, queue: string): unknown[] {
 
 function placeOf(document: Document, queue: string, route: string): number {
   const at = candidates(document, queue).findIndex((entry) => routeOf(entry) === route.trim());
-  if (at < 0) throw new EditError('no_such_setting', `there is no candidate \`${shown(route)}\` in \`${shown(queue)}\``);
+  if (at < 0)
+    throw new EditError(
+      'no_such_setting',
+      `there is no candidate \`${shown(route)}\` in \`${shown(queue)}\``,
+    );
   return at;
 }
 
@@ -230,14 +291,20 @@ function routeOf(entry: unknown): string {
 
 function checkedRoute(text: string): string {
   const route = splitRoute(text);
-  if (!route) throw new EditError('refused', `\`${shown(text)}\` is no route; write "provider/model"`);
+  if (!route)
+    throw new EditError('refused', `\`${shown(text)}\` is no route; write "provider/model"`);
   return routeText(route);
 }
 
 /** All of what is there, in another order; else what is missing or too much. */
-function permuted(there: readonly string[], wished: readonly string[], what: string): readonly string[] {
-  const odd = wished.find((one, at) => !there.includes(one) || wished.indexOf(one) !== at)
-    ?? there.find((one) => !wished.includes(one));
+function permuted(
+  there: readonly string[],
+  wished: readonly string[],
+  what: string,
+): readonly string[] {
+  const odd =
+    wished.find((one, at) => !there.includes(one) || wished.indexOf(one) !== at) ??
+    there.find((one) => !wished.includes(one));
   if (odd === undefined) return wished;
   throw new EditError('refused', `an order names each ${what} once; look at \`${shown(odd)}\``);
 }
@@ -253,7 +320,10 @@ function isTable(value: unknown): value is Record<string, unknown> {
 
 function noSuch(path: string): EditError {
   const name = path.slice(path.lastIndexOf('.') + 1);
-  const near = nearest(name, KEYS.map((key) => key.name));
+  const near = nearest(
+    name,
+    KEYS.map((key) => key.name),
+  );
   const hint = near === undefined ? 'docs/dsh.md names the keys' : `did you mean \`${near}\`?`;
   return new EditError('no_such_setting', `there is no \`${shown(path)}\`; ${hint}`);
 }

@@ -6,7 +6,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from './ports.ts';
 import { messageOf } from './files.ts';
 import { refusal } from './guard.ts';
-import { readObject, readQuery, Refusal, refused, send, type Param, type Query, type Reply } from './http.ts';
+import {
+  readObject,
+  readQuery,
+  Refusal,
+  refused,
+  send,
+  type Param,
+  type Query,
+  type Reply,
+} from './http.ts';
 import { masked } from './masked.ts';
 import type { Events } from './events.ts';
 
@@ -39,7 +48,12 @@ export class Endpoints {
   readonly #clock: Clock;
   readonly #fault: (message: string) => void;
 
-  constructor(operations: readonly Operation[], events: Events, clock: Clock, fault: (message: string) => void) {
+  constructor(
+    operations: readonly Operation[],
+    events: Events,
+    clock: Clock,
+    fault: (message: string) => void,
+  ) {
     this.#operations = operations;
     this.#events = events;
     this.#clock = clock;
@@ -52,9 +66,13 @@ export class Endpoints {
       const reply = await this.#reply(request, response);
       if (reply) send(response, reply);
     } catch (error) {
-      if (error instanceof Refusal) return send(response, refused(error.status, error.code, error.message, error.headers));
+      if (error instanceof Refusal)
+        return send(response, refused(error.status, error.code, error.message, error.headers));
       this.#fault(`model relay: an endpoint failed: ${masked(messageOf(error))}`);
-      send(response, refused(500, 'internal', 'this is a fault of the plugin; the log of the host says more'));
+      send(
+        response,
+        refused(500, 'internal', 'this is a fault of the plugin; the log of the host says more'),
+      );
     }
   }
 
@@ -63,25 +81,33 @@ export class Endpoints {
     if (why !== undefined) return refused(403, 'forbidden', why);
     const url = new URL(request.url ?? '/', 'http://localhost');
     const path = segments(url.pathname);
-    const there = path && this.#operations.flatMap((operation) => {
-      const names = fitting(operation.path, path);
-      return names ? [{ operation, names }] : [];
-    });
+    const there =
+      path &&
+      this.#operations.flatMap((operation) => {
+        const names = fitting(operation.path, path);
+        return names ? [{ operation, names }] : [];
+      });
     if (path?.join('/') === 'events') return this.#look(request, response);
-    if (!there || there.length === 0) return refused(404, 'no_such_path', 'there is nothing here; docs/api.md names the paths');
-    const found = there.find(({ operation }) => operation.method === (request.method === 'HEAD' ? 'GET' : request.method));
+    if (!there || there.length === 0)
+      return refused(404, 'no_such_path', 'there is nothing here; docs/api.md names the paths');
+    const found = there.find(
+      ({ operation }) => operation.method === (request.method === 'HEAD' ? 'GET' : request.method),
+    );
     if (!found) {
       const allow = there.map(({ operation }) => operation.method).join(', ');
       return refused(405, 'no_such_method', `this takes ${allow}`, { allow });
     }
     const { operation, names } = found;
     const query = readQuery(url.searchParams, operation.query ?? {});
-    const body = operation.body ? known(await readObject(request, this.#clock), operation.body) : {};
+    const body = operation.body
+      ? known(await readObject(request, this.#clock), operation.body)
+      : {};
     return operation.answer({ path: names, query, body, headers: request.headers });
   }
 
   #look(request: IncomingMessage, response: ServerResponse): Reply | undefined {
-    if (request.method !== 'GET') return refused(405, 'no_such_method', 'this takes GET', { allow: 'GET' });
+    if (request.method !== 'GET')
+      return refused(405, 'no_such_method', 'this takes GET', { allow: 'GET' });
     this.#events.take(request, response);
     return undefined;
   }
@@ -89,7 +115,9 @@ export class Endpoints {
 
 /** A path below `/ekiden/api/v1`, decoded; none: it is another one. */
 function segments(path: string): string[] | undefined {
-  const rest = path.startsWith(`${PREFIX}/api/v1/`) ? path.slice(`${PREFIX}/api/v1/`.length) : undefined;
+  const rest = path.startsWith(`${PREFIX}/api/v1/`)
+    ? path.slice(`${PREFIX}/api/v1/`.length)
+    : undefined;
   try {
     return rest?.split('/').map(decodeURIComponent);
   } catch {
@@ -113,5 +141,9 @@ function fitting(template: string, path: readonly string[]): Record<string, stri
 function known(body: Record<string, unknown>, members: readonly string[]): Record<string, unknown> {
   const odd = Object.keys(body).find((name) => !members.includes(name));
   if (odd === undefined) return body;
-  throw new Refusal(400, 'bad_body', `there is no member \`${masked(odd)}\` here; ${members.join(', ') || 'none'} are`);
+  throw new Refusal(
+    400,
+    'bad_body',
+    `there is no member \`${masked(odd)}\` here; ${members.join(', ') || 'none'} are`,
+  );
 }

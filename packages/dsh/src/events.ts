@@ -43,7 +43,9 @@ export class Events {
       home.keeper.on((kept) => this.#push(keptChange(home, kept))),
       home.settings.on({
         taken: (now, before) => {
-          const gone = before.queues.filter(({ id }) => !now.queues.some((queue) => queue.id === id));
+          const gone = before.queues.filter(
+            ({ id }) => !now.queues.some((queue) => queue.id === id),
+          );
           for (const { id } of gone) this.#push({ event: 'queue_deleted', queue: id });
           this.#push({ event: 'settings' });
         },
@@ -60,7 +62,8 @@ export class Events {
 
   /** Takes in a reader, who stays until one of both goes. Throws a [`Refusal`]. */
   take(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#readers.size >= READERS_MAX) throw new Refusal(503, 'too_many', `at most ${READERS_MAX} look on at once`);
+    if (this.#readers.size >= READERS_MAX)
+      throw new Refusal(503, 'too_many', `at most ${READERS_MAX} look on at once`);
     const reader: Reader = { response, at: this.#last, blocked: undefined };
     response.writeHead(200, { 'content-type': 'text/event-stream', ...fixed });
     response.write(': \n\n');
@@ -86,7 +89,8 @@ export class Events {
 
   #goOn(reader: Reader, since: string): void {
     const [instance, number] = since.split('.');
-    const at = instance === this.#instance && /^[0-9]{1,15}$/.test(number ?? '') ? Number(number) : -1;
+    const at =
+      instance === this.#instance && /^[0-9]{1,15}$/.test(number ?? '') ? Number(number) : -1;
     if (at >= this.#forgotten && at <= this.#last) reader.at = at;
     else this.#reset(reader);
   }
@@ -121,7 +125,9 @@ export class Events {
 
   #reset(reader: Reader): void {
     reader.at = this.#last;
-    reader.response.write(`event: reset\nid: ${this.#instance}.${reader.at}\ndata: {"event":"reset"}\n\n`);
+    reader.response.write(
+      `event: reset\nid: ${this.#instance}.${reader.at}\ndata: {"event":"reset"}\n\n`,
+    );
   }
 
   #block(reader: Reader): void {
@@ -148,7 +154,8 @@ export class Events {
   #comment(): void {
     this.#comments ??= this.#clock.setTimer(COMMENT_EVERY_MS, () => {
       this.#comments = undefined;
-      for (const reader of this.#readers) if (!reader.blocked && !reader.response.write(': \n\n')) this.#block(reader);
+      for (const reader of this.#readers)
+        if (!reader.blocked && !reader.response.write(': \n\n')) this.#block(reader);
       if (this.#readers.size > 0) this.#comment();
     });
   }
@@ -178,7 +185,12 @@ function factChange(fact: Fact): Change | undefined {
   if (fact.kind === 'seated' || fact.kind === 'unseated') {
     const { holder } = fact;
     const whose = holder.kind === 'session' ? holder.session : holder.call;
-    return { event: 'seat', route: routeText(fact.route), holder: whose, held: fact.kind === 'seated' };
+    return {
+      event: 'seat',
+      route: routeText(fact.route),
+      holder: whose,
+      held: fact.kind === 'seated',
+    };
   }
   return undefined;
 }
@@ -189,10 +201,22 @@ function keptChange(home: Home, kept: Kept): Change | undefined {
     case 'journal':
       return { event: 'journal', ...kept.entry };
     case 'tally':
-      return { event: 'tally', route: kept.route, today: state.tallies.get(kept.route) ?? { successes: 0, failures: 0 } };
+      return {
+        event: 'tally',
+        route: kept.route,
+        today: state.tallies.get(kept.route) ?? { successes: 0, failures: 0 },
+      };
     case 'speed': {
       const wrote = state.written(kept.session).find(({ route }) => route === kept.route);
-      return wrote && { event: 'speed', session: kept.session, route: kept.route, tokens: wrote.tokens, ms: Math.round(wrote.ms) };
+      return (
+        wrote && {
+          event: 'speed',
+          session: kept.session,
+          route: kept.route,
+          tokens: wrote.tokens,
+          ms: Math.round(wrote.ms),
+        }
+      );
     }
   }
 }

@@ -8,8 +8,22 @@
  * begins inside another of the same process.
  */
 import {
-  accessSync, closeSync, constants, fstatSync, fsync, fsyncSync, ftruncateSync, mkdirSync, openSync, readFileSync,
-  readSync, realpathSync, renameSync, statSync, unlinkSync, writeSync,
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
 } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';

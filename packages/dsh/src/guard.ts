@@ -29,9 +29,16 @@ export function refusal(request: IncomingMessage): string | undefined {
 
 /** Whether a name or an address is this machine, whatever its resolver says. */
 function isLoopback(name: string): boolean {
-  const bare = name.replace(/^::ffff:/i, '').replace(/\.$/, '').toLowerCase();
+  const bare = name
+    .replace(/^::ffff:/i, '')
+    .replace(/\.$/, '')
+    .toLowerCase();
   const four = /^127\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(bare);
-  return bare === 'localhost' || bare === '::1' || (four?.slice(1).every((part) => Number(part) <= 255) ?? false);
+  return (
+    bare === 'localhost' ||
+    bare === '::1' ||
+    (four?.slice(1).every((part) => Number(part) <= 255) ?? false)
+  );
 }
 
 /** The name in `name:port`, `[address]:port`. */

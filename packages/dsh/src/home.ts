@@ -40,19 +40,36 @@ export function openHome(path: string, clock: Clock, host: HostModels): Home {
   const catalog = new HostCatalog({ folder, clock, host, hidden: () => hiddenIn(settings.config) });
   let keeper: HomeKeeper | undefined;
   const plans = new SettingsPlans({
-    settings, catalog, deleted: () => keeper?.state.deleted ?? new Set(),
+    settings,
+    catalog,
+    deleted: () => keeper?.state.deleted ?? new Set(),
   });
-  keeper = new HomeKeeper({
-    folder, clock, day: (wallMs) => plans.day(wallMs).number, journalMax: () => journalMax(settings.config),
-  }, whyNot);
+  keeper = new HomeKeeper(
+    {
+      folder,
+      clock,
+      day: (wallMs) => plans.day(wallMs).number,
+      journalMax: () => journalMax(settings.config),
+    },
+    whyNot,
+  );
   takeOver(path, settings, keeper, clock);
-  const ends = [settings.watch(), follow(settings, keeper, catalog), learning(plans, catalog), firstScan(catalog, clock)];
+  const ends = [
+    settings.watch(),
+    follow(settings, keeper, catalog),
+    learning(plans, catalog),
+    firstScan(catalog, clock),
+  ];
   const kept = keeper;
   // A host that ends without unloading its plugins loses nothing that was learnt.
   const last = (): void => kept.flushNow();
   process.on('exit', last);
   return {
-    folder, settings, catalog, plans, keeper,
+    folder,
+    settings,
+    catalog,
+    plans,
+    keeper,
     close: () => {
       process.off('exit', last);
       for (const end of ends) end();
@@ -66,7 +83,13 @@ export function openHome(path: string, clock: Clock, host: HostModels): Home {
 /** Another plugin's files are read once, and only where nobody has set anything here. */
 function takeOver(path: string, settings: SettingsFile, keeper: HomeKeeper, clock: Clock): void {
   const before = settings.status();
-  if (before.hash !== 'absent' || before.refused.length > 0 || before.readOnly !== undefined || keeper.state.seedRead) return;
+  if (
+    before.hash !== 'absent' ||
+    before.refused.length > 0 ||
+    before.readOnly !== undefined ||
+    keeper.state.seedRead
+  )
+    return;
   const found = adopt(path, keeper.state.day, clock.wallMs());
   if (!found) return;
   try {
@@ -76,21 +99,31 @@ function takeOver(path: string, settings: SettingsFile, keeper: HomeKeeper, cloc
     return;
   }
   for (const fact of [...found.facts, { what: 'seed_read' }]) keeper.adopt(fact);
-  keeper.tell({ what: 'seed_taken', queues: found.queues, facts: found.facts.length, left_out: found.leftOut.slice(0, 50) });
+  keeper.tell({
+    what: 'seed_taken',
+    queues: found.queues,
+    facts: found.facts.length,
+    left_out: found.leftOut.slice(0, 50),
+  });
 }
 
 /** What changes of settings mean for what is kept: deleted ids, the journal, providers that are back. */
 function follow(settings: SettingsFile, keeper: HomeKeeper, catalog: HostCatalog): () => void {
   return settings.on({
     taken: (now, before) => {
-      for (const { id } of before.queues) if (!now.queues.some((queue) => queue.id === id)) keeper.queueDeleted(id);
+      for (const { id } of before.queues)
+        if (!now.queues.some((queue) => queue.id === id)) keeper.queueDeleted(id);
       for (const { id } of now.queues) keeper.queueMade(id);
       keeper.tell({ what: 'settings_taken' });
       const hidden = hiddenIn(now);
       if (hiddenIn(before).some((provider) => !hidden.includes(provider))) void catalog.rescan();
     },
     refused: (problem) => {
-      keeper.tell({ what: 'settings_refused', place: placeOf(problem).replace(/: $/, ''), message: problem.message });
+      keeper.tell({
+        what: 'settings_refused',
+        place: placeOf(problem).replace(/: $/, ''),
+        message: problem.message,
+      });
     },
   });
 }
@@ -122,11 +155,13 @@ function firstScan(catalog: HostCatalog, clock: Clock): () => void {
 
 function hiddenIn(config: Config): readonly string[] {
   const value = single(config, 'top', 'hidden_providers');
-  return Array.isArray(value) ? value as readonly string[] : [];
+  return Array.isArray(value) ? (value as readonly string[]) : [];
 }
 
 function journalMax(config: Config): number {
-  return single(config, 'journal', 'enabled') === true ? Number(single(config, 'journal', 'entries_max')) : 0;
+  return single(config, 'journal', 'enabled') === true
+    ? Number(single(config, 'journal', 'entries_max'))
+    : 0;
 }
 
 function openFolder(path: string, clock: Clock): { folder: Folder | undefined; whyNot?: string } {

@@ -28,7 +28,12 @@ export class Refusal extends Error {
   readonly code: string;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super(message);
     this.name = 'Refusal';
     this.status = status;
@@ -51,7 +56,9 @@ export function readQuery(given: URLSearchParams, params: Readonly<Record<string
     const param = Object.hasOwn(params, name) ? params[name] : undefined;
     if (param === undefined) {
       const known = Object.keys(params).join(', ');
-      throw bad(`\`${shown(name)}\` is not known here; ${known === '' ? 'there are no parameters' : `${known} are`}`);
+      throw bad(
+        `\`${shown(name)}\` is not known here; ${known === '' ? 'there are no parameters' : `${known} are`}`,
+      );
     }
     if (Object.hasOwn(found, name)) throw bad(`\`${name}\` is given twice`);
     const wrong = misfit(name, param, value);
@@ -73,11 +80,15 @@ export function limitOf(query: Query): number {
 }
 
 /** A request's JSON, an object; `{}` where none is sent. Throws a [`Refusal`]. */
-export async function readObject(request: IncomingMessage, clock: Clock): Promise<Record<string, unknown>> {
+export async function readObject(
+  request: IncomingMessage,
+  clock: Clock,
+): Promise<Record<string, unknown>> {
   const text = await readText(request, clock);
   if (text === '') return {};
   const type = request.headers['content-type'] ?? '';
-  if (!/^application\/json\s*(;|$)/i.test(type)) throw new Refusal(415, 'bad_body', 'send `content-type: application/json`');
+  if (!/^application\/json\s*(;|$)/i.test(type))
+    throw new Refusal(415, 'bad_body', 'send `content-type: application/json`');
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -97,7 +108,9 @@ export function send(response: ServerResponse, { status, body, headers }: Reply)
   const bytes = Buffer.from(text ? body : JSON.stringify(body), 'utf8');
   response.writeHead(status, {
     'content-type': text ? 'text/plain; charset=utf-8' : 'application/json',
-    'content-length': bytes.length, ...fixed, ...headers,
+    'content-length': bytes.length,
+    ...fixed,
+    ...headers,
   });
   response.end(bytes);
 }
@@ -106,14 +119,22 @@ export function send(response: ServerResponse, { status, body, headers }: Reply)
 export const fixed = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
 /** A refusal as the gateway words one. */
-export function refused(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}): Reply {
+export function refused(
+  status: number,
+  code: string,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
   return { status, body: { error: { code, message } }, headers };
 }
 
 function misfit(name: string, param: Param, value: string): string | undefined {
-  if (param === 'text') return value.length <= 1_000 ? undefined : `\`${name}\` has at most 1,000 characters`;
-  if (param === 'flag') return /^(true|false)$/.test(value) ? undefined : `\`${name}\` is true or false`;
-  if (typeof param !== 'string') return param.includes(value) ? undefined : `\`${name}\` is one of ${param.join(', ')}`;
+  if (param === 'text')
+    return value.length <= 1_000 ? undefined : `\`${name}\` has at most 1,000 characters`;
+  if (param === 'flag')
+    return /^(true|false)$/.test(value) ? undefined : `\`${name}\` is true or false`;
+  if (typeof param !== 'string')
+    return param.includes(value) ? undefined : `\`${name}\` is one of ${param.join(', ')}`;
   const whole = /^[0-9]{1,16}$/.test(value) ? Number(value) : NaN;
   const most = param === 'count' ? LIST_MAX : Number.MAX_SAFE_INTEGER;
   const fits = whole >= (param === 'count' ? 1 : 0) && whole <= most;
@@ -130,7 +151,9 @@ function readText(request: IncomingMessage, clock: Clock): Promise<string> {
       if (error) reject(error);
       else resolve(Buffer.concat(parts).toString('utf8'));
     };
-    const stop = clock.setTimer(BODY_MS, () => over(new Refusal(408, 'bad_body', 'the body did not come in time')));
+    const stop = clock.setTimer(BODY_MS, () =>
+      over(new Refusal(408, 'bad_body', 'the body did not come in time')),
+    );
     if (Number(request.headers['content-length'] ?? 0) > BODY_MAX) return over(tooLarge());
     request.on('data', (part: Buffer) => {
       size += part.length;
@@ -145,5 +168,7 @@ function readText(request: IncomingMessage, clock: Clock): Promise<string> {
 
 /** What is left of the body is not read: the connection ends with the answer. */
 function tooLarge(): Refusal {
-  return new Refusal(413, 'bad_body', `a body has at most ${BODY_MAX} bytes`, { connection: 'close' });
+  return new Refusal(413, 'bad_body', `a body has at most ${BODY_MAX} bytes`, {
+    connection: 'close',
+  });
 }

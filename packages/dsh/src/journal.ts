@@ -5,7 +5,7 @@
 import { cut, kept, masked } from './masked.ts';
 import { routeText } from './settings.ts';
 import type { Line } from './shared-log.ts';
-import type { Evidence, Fact, FailureClass, Note, Place, Route, Told } from './ports.ts';
+import type { Evidence, Fact, FailureClass, Note, Place, Told as ToldClient } from './ports.ts';
 
 export const JOURNAL_VERSION = 1;
 
@@ -15,8 +15,18 @@ const NAME_CHARS_MAX = 200;
 /** What happened; members by `what` as in docs/api.md. */
 export type Happened = Line & { readonly what: string };
 
+/** What happened, and the call that led to it, if one did. */
+export interface Told {
+  readonly call: string | null;
+  readonly what: Happened;
+}
+
 /** One entry. Later ones have larger numbers. */
-export type Entry = Happened & { readonly number: number; readonly at_ms: number; readonly call: string | null };
+export type Entry = Happened & {
+  readonly number: number;
+  readonly at_ms: number;
+  readonly call: string | null;
+};
 
 /** Which entries are asked for; every condition that is given holds. */
 export interface JournalFilter {
@@ -60,53 +70,50 @@ export class Journal {
   }
 
   /** A page, newest first; `next` is the `before` of the page after it. */
-  page(filter: JournalFilter): { readonly entries: readonly Entry[]; readonly next: number | null } {
+  page(filter: JournalFilter): {
+    readonly entries: readonly Entry[];
+    readonly next: number | null;
+  } {
     const found = this.#entries.filter((entry) => fits(entry, filter)).toReversed();
     const entries = found.slice(0, filter.limit);
-    return { entries, next: found.length > entries.length ? entries.at(-1)?.number ?? null : null };
+    return {
+      entries,
+      next: found.length > entries.length ? (entries.at(-1)?.number ?? null) : null,
+    };
   }
 }
 
 /** An entry of a line of the file; none: the line is none. */
 export function entryOf(line: Line): Entry | undefined {
   const { number, at_ms: at, call, what } = line as Partial<Entry>;
-  if (typeof number !== 'number' || typeof at !== 'number' || typeof what !== 'string') return undefined;
+  if (typeof number !== 'number' || typeof at !== 'number' || typeof what !== 'string')
+    return undefined;
   return { ...line, number, at_ms: at, call: typeof call === 'string' ? call : null, what };
 }
 
 /** What the journal says of a fact; none: nothing. `lastClass` is what a call's last attempt ended with. */
-export function factEntry(fact: Fact, said: Evidence | undefined, lastClass: FailureClass | undefined): { readonly call: string | null; readonly what: Happened } | undefined {
-  const by = (call: string | null, what: Happened) => ({ call, what });
+export function factEntry(
+  fact: Fact,
+  said: Evidence | undefined,
+  lastClass: FailureClass | undefined,
+): Told | undefined {
   switch (fact.kind) {
-    case 'quarantined': {
-      const { class: why, untilMs, paroleMs } = fact.quarantine;
-      return by(fact.call, {
-        what: 'quarantined', ...placed(fact.place), class: why, until_ms: untilMs ?? null, parole_ms: paroleMs ?? null,
-        evidence: kept(why, said),
-      });
-    }
+    case 'quarantined':
     case 'lifted':
-      return by(null, { what: 'lifted', ...placed(fact.place), by: fact.by });
     case 'on-trial':
-      return by(fact.call, { what: 'on_trial', ...placed(fact.place), mode: fact.mode.replace('-', '_') });
+      return placeEntry(fact, said);
     case 'cooled':
     case 'opened':
-      return by(fact.call, { what: 'cooled', route: routeText(fact.route), ms: fact.ms, class: fact.class, evidence: kept(fact.class, said) });
     case 'warmed':
-      return by(null, { what: 'warmed', route: routeText(fact.route), by: fact.by });
     case 'failed-over':
-      return by(fact.call, { what: 'failed_over', from: routeText(fact.from), to: routeText(fact.to), class: lastClass ?? null });
-    case 'rotated':
-      return by(null, { what: 'rotated', session: fact.session, queue: fact.queue, truncations: fact.truncations });
     case 'served-instead':
-      return by(fact.call, { what: 'served_instead', head: routeText(fact.head), route: routeText(fact.route) });
+      return routeEntry(fact, said, lastClass);
+    case 'rotated':
     case 'continued':
-      return by(null, { what: 'turn_continued', session: fact.session, cause: fact.cause, count: fact.count });
     case 'not-continued':
-      return by(null, { what: 'turn_not_continued', session: fact.session, why: fact.why.replaceAll('-', '_') });
     case 'paused':
     case 'resumed':
-      return by(null, { what: fact.kind, session: fact.session ?? null });
+      return sessionEntry(fact);
     case 'turned':
       return by(null, { what: 'turned', day: fact.day });
     case 'verified':
@@ -121,22 +128,59 @@ export function factEntry(fact: Fact, said: Evidence | undefined, lastClass: Fai
 }
 
 /** What the journal says of a note. */
-export function noteEntry(note: Note): { readonly call: string | null; readonly what: Happened } {
+export function noteEntry(note: Note): Told {
   switch (note.what) {
     case 'stalled':
-      return { call: note.call, what: { what: 'stalled', route: routeText(note.route), clock: note.clock.replaceAll('-', '_') } };
+      return {
+        call: note.call,
+        what: {
+          what: 'stalled',
+          route: routeText(note.route),
+          clock: note.clock.replaceAll('-', '_'),
+        },
+      };
     case 'refused':
-      return { call: note.call, what: { what: 'refused', session: note.session, queue: note.queue, told: toldShown(note.told) } };
+      return {
+        call: note.call,
+        what: {
+          what: 'refused',
+          session: note.session,
+          queue: note.queue,
+          told: toldShown(note.told),
+        },
+      };
     case 'deleted-queue':
-      return { call: null, what: { what: 'queue_gone', asked: cut(note.asked, NAME_CHARS_MAX), queue: note.queue } };
+      return {
+        call: null,
+        what: { what: 'queue_gone', asked: cut(note.asked, NAME_CHARS_MAX), queue: note.queue },
+      };
     case 'rescued':
-      return { call: null, what: { what: 'rescued', session: note.session, queue: note.queue, route: routeText(note.route), class: note.class } };
+      return {
+        call: null,
+        what: {
+          what: 'rescued',
+          session: note.session,
+          queue: note.queue,
+          route: routeText(note.route),
+          class: note.class,
+        },
+      };
     case 'switched': {
       const { session, turn, step, head, from, to, reason, failure } = note;
-      return { call: null, what: {
-        what: 'switched', session, turn, step, head: routeText(head), from: routeText(from), to: routeText(to), reason,
-        evidence: kept(undefined, failure),
-      } };
+      return {
+        call: null,
+        what: {
+          what: 'switched',
+          session,
+          turn,
+          step,
+          head: routeText(head),
+          from: routeText(from),
+          to: routeText(to),
+          reason,
+          evidence: kept(undefined, failure),
+        },
+      };
     }
     case 'engine-lost':
       return { call: null, what: { what: 'engine_lost', place: masked(note.place) } };
@@ -144,7 +188,7 @@ export function noteEntry(note: Note): { readonly call: string | null; readonly 
 }
 
 /** What a client was told, as the interface shows it. */
-export function toldShown(told: Told): Line {
+export function toldShown(told: ToldClient): Line {
   return {
     code: told.code,
     ...(told.seconds === undefined ? {} : { seconds: told.seconds }),
@@ -153,13 +197,101 @@ export function toldShown(told: Told): Line {
 }
 
 function fits(entry: Entry, filter: JournalFilter): boolean {
-  const is = (asked: string | undefined, ...has: unknown[]) => asked === undefined || has.includes(asked);
-  return (filter.after === undefined || entry.number > filter.after)
-    && (filter.before === undefined || entry.number < filter.before)
-    && is(filter.call, entry.call) && is(filter.session, entry['session']) && is(filter.what, entry.what)
-    && is(filter.route, entry['route'], entry['from'], entry['to']);
+  const is = (asked: string | undefined, ...has: unknown[]) =>
+    asked === undefined || has.includes(asked);
+  return (
+    (filter.after === undefined || entry.number > filter.after) &&
+    (filter.before === undefined || entry.number < filter.before) &&
+    is(filter.call, entry.call) &&
+    is(filter.session, entry['session']) &&
+    is(filter.what, entry.what) &&
+    is(filter.route, entry['route'], entry['from'], entry['to'])
+  );
 }
 
 function placed(place: Place): { session: string; queue: string; route: string } {
-  return { session: place.session, queue: place.queue, route: routeText(place.route satisfies Route) };
+  return {
+    session: place.session,
+    queue: place.queue,
+    route: routeText(place.route),
+  };
+}
+
+type FactOf<K extends Fact['kind']> = Extract<Fact, { kind: K }>;
+
+function placeEntry(
+  fact: FactOf<'quarantined' | 'lifted' | 'on-trial'>,
+  said: Evidence | undefined,
+): Told {
+  const where = placed(fact.place);
+  switch (fact.kind) {
+    case 'quarantined': {
+      const { class: why, untilMs: until, paroleMs: parole } = fact.quarantine;
+      const evidence = kept(why, said);
+      const when = { until_ms: until ?? null, parole_ms: parole ?? null };
+      return by(fact.call, { what: 'quarantined', ...where, class: why, ...when, evidence });
+    }
+    case 'lifted':
+      return by(null, { what: 'lifted', ...where, by: fact.by });
+    case 'on-trial':
+      return by(fact.call, { what: 'on_trial', ...where, mode: fact.mode.replace('-', '_') });
+  }
+}
+
+function routeEntry(
+  fact: FactOf<'cooled' | 'opened' | 'warmed' | 'failed-over' | 'served-instead'>,
+  said: Evidence | undefined,
+  lastClass: FailureClass | undefined,
+): Told {
+  switch (fact.kind) {
+    case 'cooled':
+    case 'opened': {
+      const { ms, class: why } = fact;
+      const evidence = kept(why, said);
+      return by(fact.call, {
+        what: 'cooled',
+        route: routeText(fact.route),
+        ms,
+        class: why,
+        evidence,
+      });
+    }
+    case 'warmed':
+      return by(null, { what: 'warmed', route: routeText(fact.route), by: fact.by });
+    case 'failed-over': {
+      const [from, to] = [routeText(fact.from), routeText(fact.to)];
+      return by(fact.call, { what: 'failed_over', from, to, class: lastClass ?? null });
+    }
+    case 'served-instead': {
+      const [head, route] = [routeText(fact.head), routeText(fact.route)];
+      return by(fact.call, { what: 'served_instead', head, route });
+    }
+  }
+}
+
+function sessionEntry(
+  fact: FactOf<'rotated' | 'continued' | 'not-continued' | 'paused' | 'resumed'>,
+): Told {
+  const { session } = fact;
+  switch (fact.kind) {
+    case 'rotated': {
+      const { queue, truncations } = fact;
+      return by(null, { what: 'rotated', session, queue, truncations });
+    }
+    case 'continued': {
+      const { cause, count } = fact;
+      return by(null, { what: 'turn_continued', session, cause, count });
+    }
+    case 'not-continued': {
+      const why = fact.why.replaceAll('-', '_');
+      return by(null, { what: 'turn_not_continued', session, why });
+    }
+    case 'paused':
+    case 'resumed':
+      return by(null, { what: fact.kind, session: session ?? null });
+  }
+}
+
+function by(call: string | null, what: Happened): Told {
+  return { call, what };
 }

@@ -98,7 +98,8 @@ class Reader {
     const scalar = /"(?:[^"\\]|\\.)*"|[^\s,:[\]{}"]+/suy;
     scalar.lastIndex = this.#at;
     const found = scalar.exec(this.#text)?.[0];
-    if (found === undefined) this.#fail(this.#at < this.#text.length ? 'a value is missing' : 'the text ends too early');
+    if (found === undefined)
+      this.#fail(this.#at < this.#text.length ? 'a value is missing' : 'the text ends too early');
     try {
       const value: unknown = JSON.parse(found);
       this.#at += found.length;

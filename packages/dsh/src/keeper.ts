@@ -8,12 +8,37 @@
  * taken yet.
  */
 import { FileTrouble, messageOf, type Folder, type Trouble } from './files.ts';
-import { Journal, JOURNAL_VERSION, entryOf, factEntry, noteEntry, type Entry, type Happened } from './journal.ts';
-import { Ledger, LEDGER_VERSION, ATTEMPTS_MAX, CALLS_MAX, attemptLine, callLine } from './ledger.ts';
+import {
+  Journal,
+  JOURNAL_VERSION,
+  entryOf,
+  factEntry,
+  noteEntry,
+  type Entry,
+  type Happened,
+} from './journal.ts';
+import {
+  Ledger,
+  LEDGER_VERSION,
+  ATTEMPTS_MAX,
+  CALLS_MAX,
+  attemptLine,
+  callLine,
+} from './ledger.ts';
 import { routeText } from './settings.ts';
 import { SharedLog, type Line } from './shared-log.ts';
 import { KeptState, STATE_VERSION, factLine } from './state.ts';
-import type { AttemptRow, CallRow, Clock, Evidence, Fact, FailureClass, Keeper, Names, Note } from './ports.ts';
+import type {
+  AttemptRow,
+  CallRow,
+  Clock,
+  Evidence,
+  Fact,
+  FailureClass,
+  Keeper,
+  Names,
+  Note,
+} from './ports.ts';
 
 const GATHER_MS = 250;
 const LOCKED_AGAIN_MS = 20;
@@ -65,7 +90,10 @@ export class HomeKeeper implements Keeper {
   readonly #logs: Logs | undefined;
   readonly #heard = new Set<(kept: Kept) => void>();
   readonly #lastClass = new Map<string, FailureClass>();
-  readonly #joined = new Map<string, { row?: AttemptRow; fact?: Extract<Fact, { kind: 'attempted' }> }>();
+  readonly #joined = new Map<
+    string,
+    { row?: AttemptRow; fact?: Extract<Fact, { kind: 'attempted' }> }
+  >();
   #facts: Line[] = [];
   #rows: Line[] = [];
   #entries: (Happened & { readonly at_ms: number; readonly call: string | null })[] = [];
@@ -79,7 +107,7 @@ export class HomeKeeper implements Keeper {
   /** Reads what was kept. It does not throw: what cannot be read is said by `recording`. */
   constructor(from: KeeperFrom, whyNot?: string) {
     this.#from = from;
-    this.#whyNot = from.folder ? null : whyNot ?? 'there is no folder to keep it in';
+    this.#whyNot = from.folder ? null : (whyNot ?? 'there is no folder to keep it in');
     const { folder } = from;
     this.#logs = folder && {
       state: new SharedLog(folder, 'state.jsonl', STATE_VERSION),
@@ -104,7 +132,11 @@ export class HomeKeeper implements Keeper {
     if (line) this.#fact(line);
     if (fact.kind === 'attempted') this.#join(`${fact.call}\n${fact.attempt}`, { fact });
     if (fact.kind === 'called') this.#lastClass.delete(fact.call);
-    const told = factEntry(fact, evidence, 'call' in fact ? this.#lastClass.get(fact.call) : undefined);
+    const told = factEntry(
+      fact,
+      evidence,
+      'call' in fact ? this.#lastClass.get(fact.call) : undefined,
+    );
     if (told) this.tell(told.what, told.call);
   }
 
@@ -156,8 +188,10 @@ export class HomeKeeper implements Keeper {
 
   recording(): Recording {
     return {
-      trouble: this.#trouble, dropped: this.#dropped,
-      folder: this.#whyNot === null ? this.#from.folder?.path ?? null : null, whyNot: this.#whyNot,
+      trouble: this.#trouble,
+      dropped: this.#dropped,
+      folder: this.#whyNot === null ? (this.#from.folder?.path ?? null) : null,
+      whyNot: this.#whyNot,
     };
   }
 
@@ -215,13 +249,18 @@ export class HomeKeeper implements Keeper {
     this.#catchUp();
     const facts = this.#facts;
     if (facts.length > 0) {
-      const lasting = facts.some(({ what }) => what !== 'tallied' && what !== 'wrote' && what !== 'verified');
+      const lasting = facts.some(
+        ({ what }) => what !== 'tallied' && what !== 'wrote' && what !== 'verified',
+      );
       logs.state.append(facts, lasting ? this.#synced() : undefined);
       this.#facts = [];
       if (logs.state.lines > 1_000 + 3 * this.state.size) logs.state.rewrite(this.state.lines());
     }
     if (this.#entries.length > 0) {
-      const entries = this.#entries.map((entry, at) => ({ number: this.journal.next() + at, ...entry }));
+      const entries = this.#entries.map((entry, at) => ({
+        number: this.journal.next() + at,
+        ...entry,
+      }));
       logs.journal.append(entries);
       this.#entries = [];
       this.#show(entries);
@@ -234,7 +273,8 @@ export class HomeKeeper implements Keeper {
     if (this.#rows.length > 0) {
       logs.ledger.append(this.#rows);
       this.#rows = [];
-      if (logs.ledger.lines > 2 * (ATTEMPTS_MAX + CALLS_MAX)) logs.ledger.rewrite(this.ledger.lines());
+      if (logs.ledger.lines > 2 * (ATTEMPTS_MAX + CALLS_MAX))
+        logs.ledger.rewrite(this.ledger.lines());
     }
   }
 
@@ -264,7 +304,8 @@ export class HomeKeeper implements Keeper {
     }
     const ledger = logs.ledger.news();
     if (ledger.anew) this.ledger.clear();
-    for (const line of [...ledger.lines, ...(ledger.anew ? this.#rows : [])]) this.ledger.take(line);
+    for (const line of [...ledger.lines, ...(ledger.anew ? this.#rows : [])])
+      this.ledger.take(line);
   }
 
   #inMemory(): void {
@@ -274,7 +315,10 @@ export class HomeKeeper implements Keeper {
   }
 
   #showUnwritten(): void {
-    const entries = this.#entries.map((entry, at) => ({ number: this.journal.next() + at, ...entry }));
+    const entries = this.#entries.map((entry, at) => ({
+      number: this.journal.next() + at,
+      ...entry,
+    }));
     if (this.#whyNot === null) this.#dropped += entries.length;
     this.#entries = [];
     this.#show(entries);
@@ -288,7 +332,10 @@ export class HomeKeeper implements Keeper {
   }
 
   /** R29, R30: an attempt's numbers are known when both its row and its verdict are. */
-  #join(key: string, part: { row?: AttemptRow; fact?: Extract<Fact, { kind: 'attempted' }> }): void {
+  #join(
+    key: string,
+    part: { row?: AttemptRow; fact?: Extract<Fact, { kind: 'attempted' }> },
+  ): void {
     const { row, fact } = { ...this.#joined.get(key), ...part };
     if (!row || !fact) {
       this.#joined.set(key, { ...(row && { row }), ...(fact && { fact }) });
@@ -303,9 +350,18 @@ export class HomeKeeper implements Keeper {
     this.#fact({ what: 'tallied', day, route, successes: good ? 1 : 0, failures: good ? 0 : 1 });
     this.#tellOthers({ kind: 'tally', route });
     if (fact.speakingMs <= 0) return;
-    const tokens = good ? fact.outputTokens ?? 0 : 0;
+    const tokens = good ? (fact.outputTokens ?? 0) : 0;
     const ms = tokens > 0 ? fact.speakingMs : 0;
-    this.#fact({ what: 'wrote', day, session: row.session, route, tokens, ms, usedMs: fact.speakingMs, runs: 1 });
+    this.#fact({
+      what: 'wrote',
+      day,
+      session: row.session,
+      route,
+      tokens,
+      ms,
+      usedMs: fact.speakingMs,
+      runs: 1,
+    });
     this.#tellOthers({ kind: 'speed', session: row.session, route });
   }
 

@@ -137,7 +137,11 @@ export class Ledger {
     return [...this.#calls.values()].slice(-limit).reverse();
   }
 
-  sums(filter: SumFilter): { readonly by: SumFilter['by']; readonly sums: readonly SumLine[]; readonly next: string | null } {
+  sums(filter: SumFilter): {
+    readonly by: SumFilter['by'];
+    readonly sums: readonly SumLine[];
+    readonly next: string | null;
+  } {
     const sums = new Map<string, SumLine>();
     for (const row of this.#attempts.values()) {
       if (!asked(row, filter)) continue;
@@ -149,13 +153,17 @@ export class Ledger {
       if (row.state === 'complete') line.complete += 1;
       if (row.state === 'unknown') line.unknown += 1;
     }
-    const order = (a: string, b: string) => (filter.by === 'day' ? Number(a) - Number(b) : a < b ? -1 : a > b ? 1 : 0);
+    const order = (a: string, b: string) =>
+      filter.by === 'day' ? Number(a) - Number(b) : a < b ? -1 : a > b ? 1 : 0;
     const { after } = filter;
-    const keys = [...sums.keys()].toSorted(order).filter((key) => after === undefined || order(key, after) > 0);
+    const keys = [...sums.keys()]
+      .toSorted(order)
+      .filter((key) => after === undefined || order(key, after) > 0);
     const page = keys.slice(0, filter.limit);
     return {
-      by: filter.by, sums: page.flatMap((key) => sums.get(key) ?? []),
-      next: keys.length > page.length ? page.at(-1) ?? null : null,
+      by: filter.by,
+      sums: page.flatMap((key) => sums.get(key) ?? []),
+      next: keys.length > page.length ? (page.at(-1) ?? null) : null,
     };
   }
 }
@@ -168,9 +176,20 @@ export function attemptLine(row: AttemptRow, day: number): Line {
 /** An attempt as it is shown. */
 export function attemptShown(row: AttemptRow): AttemptLine {
   return {
-    call: row.call, attempt: row.attempt, session: row.session, queue: row.queue, route: routeText(row.route),
-    began_ms: row.beganMs, took_ms: Math.round(row.tookMs), state: row.state, class: row.class ?? null, status: row.status ?? null,
-    input: tokens(row.inputTokens), output: tokens(row.outputTokens), wasted: row.wasted, ...UNKNOWN_HERE,
+    call: row.call,
+    attempt: row.attempt,
+    session: row.session,
+    queue: row.queue,
+    route: routeText(row.route),
+    began_ms: row.beganMs,
+    took_ms: Math.round(row.tookMs),
+    state: row.state,
+    class: row.class ?? null,
+    status: row.status ?? null,
+    input: tokens(row.inputTokens),
+    output: tokens(row.outputTokens),
+    wasted: row.wasted,
+    ...UNKNOWN_HERE,
   };
 }
 
@@ -182,8 +201,14 @@ export function callLine(row: CallRow): Line {
 /** A call as it is shown. */
 export function callShown(row: CallRow): CallLine {
   return {
-    call: row.call, session: row.session, queue: row.queue, began_ms: row.beganMs, took_ms: Math.round(row.tookMs),
-    attempts: row.attempts, route: row.route ? routeText(row.route) : null, state: row.state,
+    call: row.call,
+    session: row.session,
+    queue: row.queue,
+    began_ms: row.beganMs,
+    took_ms: Math.round(row.tookMs),
+    attempts: row.attempts,
+    route: row.route ? routeText(row.route) : null,
+    state: row.state,
   };
 }
 
@@ -197,13 +222,24 @@ function tokens(count: number | undefined): TokenCount {
 
 function asked(row: Kept, filter: SumFilter): boolean {
   const is = (asked: string | undefined, has: string) => asked === undefined || asked === has;
-  return (filter.from_day === undefined || row.day >= filter.from_day)
-    && (filter.to_day === undefined || row.day <= filter.to_day)
-    && is(filter.session, row.session) && is(filter.queue, row.queue) && is(filter.route, row.route);
+  return (
+    (filter.from_day === undefined || row.day >= filter.from_day) &&
+    (filter.to_day === undefined || row.day <= filter.to_day) &&
+    is(filter.session, row.session) &&
+    is(filter.queue, row.queue) &&
+    is(filter.route, row.route)
+  );
 }
 
 function share(): Share {
-  return { attempts: 0, cached: 0, priced: 0, cost: [], input: { reported: 0, estimated: 0 }, output: { reported: 0, estimated: 0 } };
+  return {
+    attempts: 0,
+    cached: 0,
+    priced: 0,
+    cost: [],
+    input: { reported: 0, estimated: 0 },
+    output: { reported: 0, estimated: 0 },
+  };
 }
 
 function add(share: Share, row: Kept): void {

@@ -14,7 +14,19 @@ const MASK = '***';
 
 /** Beginnings of well-known credentials. */
 const PREFIXES = [
-  'sk-', 'sk_', 'pk-', 'rk-', 'AIza', 'gsk_', 'xai-', 'ghp_', 'github_pat_', 'hf_', 'eyJ', 'AKIA', 'csk-',
+  'sk-',
+  'sk_',
+  'pk-',
+  'rk-',
+  'AIza',
+  'gsk_',
+  'xai-',
+  'ghp_',
+  'github_pat_',
+  'hf_',
+  'eyJ',
+  'AKIA',
+  'csk-',
 ];
 
 /** Evidence as it is kept and shown; each member is there, none is `null`. */
@@ -42,14 +54,18 @@ export function kept(failure: FailureClass | undefined, said: Evidence | undefin
 export function masked(text: string): string {
   // Enough for the cut; more is not worth searching.
   const head = cut(text, ERROR_CHARS_MAX * 8);
-  const words = head.replace(/[^\s"'`,=[\]{}()<>:;]+/gu, (word) => (looksSecret(word) ? MASK : word));
+  const words = head.replace(/[^\s"'`,=[\]{}()<>:;]+/gu, (word) =>
+    looksSecret(word) ? MASK : word,
+  );
   return cut(words, ERROR_CHARS_MAX);
 }
 
 /** The first characters of a text; none is parted in its middle. */
 export function cut(text: string, chars: number): string {
   if (text.length <= chars) return text;
-  return Array.from(text.slice(0, chars * 2)).slice(0, chars).join('');
+  return Array.from(text.slice(0, chars * 2))
+    .slice(0, chars)
+    .join('');
 }
 
 /** A name from outside, for a message: short, and without control characters. */
@@ -60,7 +76,8 @@ export function shown(name: string): string {
 /** Vendors print keys with stars in their middle; those are masked too. */
 function looksSecret(token: string): boolean {
   const word = token.replace(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
-  if (PREFIXES.some((prefix) => word.startsWith(prefix) && word.length > prefix.length + 3)) return true;
+  if (PREFIXES.some((prefix) => word.startsWith(prefix) && word.length > prefix.length + 3))
+    return true;
   const count = (pattern: RegExp) => word.match(pattern)?.length ?? 0;
   return /^[A-Za-z0-9_\-+~*]{24,}$/.test(word) && count(/[0-9]/g) >= 4 && count(/[A-Za-z]/g) >= 4;
 }

@@ -2,7 +2,12 @@
  * Asks every candidate of a queue straight whether it answers (R39). It refuses to go through the
  * relay: nothing is judged, counted, seated or kept.
  */
-import { createUserMessage, type GenerateOptions, type LlmFailure, type StreamChunk } from '@deepseek-ai/dsh-llm';
+import {
+  createUserMessage,
+  type GenerateOptions,
+  type LlmFailure,
+  type StreamChunk,
+} from '@deepseek-ai/dsh-llm';
 import { inTime, inTurn } from './catalog.ts';
 import { codeOf, messageOf } from './files.ts';
 import { kept } from './masked.ts';
@@ -28,7 +33,10 @@ export interface ProbeFrom {
   readonly clock: Clock;
   stream(options: GenerateOptions): AsyncIterable<StreamChunk>;
   /** What kind of failure that is. */
-  judge(failure: LlmFailure, provider: string): { readonly class: FailureClass; readonly evidence: Evidence };
+  judge(
+    failure: LlmFailure,
+    provider: string,
+  ): { readonly class: FailureClass; readonly evidence: Evidence };
 }
 
 /** Tests candidates, four at a time; the answers are in their order. It does not reject. */
@@ -55,7 +63,12 @@ async function one(from: ProbeFrom, route: Route): Promise<Tested> {
 async function asked(from: ProbeFrom, { provider, model }: Route): Promise<LlmFailure | undefined> {
   try {
     return await inTime(from.clock, PATIENCE_MS, async (signal) => {
-      const messages = [createUserMessage({ content: [{ type: 'text', text: 'hi' }], source: { kind: 'plugin', plugin: 'ekiden' } })];
+      const messages = [
+        createUserMessage({
+          content: [{ type: 'text', text: 'hi' }],
+          source: { kind: 'plugin', plugin: 'ekiden' },
+        }),
+      ];
       const chunks = from.stream({ provider, model, messages, maxTokens: OUTPUT_TOKENS, signal });
       for await (const chunk of chunks) {
         if (chunk.type !== 'finish') continue;
@@ -66,6 +79,6 @@ async function asked(from: ProbeFrom, { provider, model }: Route): Promise<LlmFa
     });
   } catch (error) {
     const late = error instanceof Error && error.message.startsWith('no answer within');
-    return { code: late ? 'TIMEOUT' : codeOf(error) ?? 'UNKNOWN', message: messageOf(error) };
+    return { code: late ? 'TIMEOUT' : (codeOf(error) ?? 'UNKNOWN'), message: messageOf(error) };
   }
 }

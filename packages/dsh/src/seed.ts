@@ -34,30 +34,56 @@ export interface Adopted {
 
 /** Its keys and ours; seconds become spans. */
 const KEYS: Readonly<Record<string, readonly [path: string, unit?: 's']>> = {
-  enabled: ['enabled'], resetHour: ['reset_hour'], hiddenProviders: ['hidden_providers'],
-  continueText: ['defaults.continue_text'], retryWhenAllQuarantined: ['defaults.retry_when_all_quarantined'],
-  sameModelRetries: ['defaults.retries'], idleTimeoutSec: ['defaults.idle_timeout', 's'],
-  cooldownSec: ['defaults.cooldown', 's'], limitCooldownSec: ['defaults.lease_rest', 's'],
+  enabled: ['enabled'],
+  resetHour: ['reset_hour'],
+  hiddenProviders: ['hidden_providers'],
+  continueText: ['defaults.continue_text'],
+  retryWhenAllQuarantined: ['defaults.retry_when_all_quarantined'],
+  sameModelRetries: ['defaults.retries'],
+  idleTimeoutSec: ['defaults.idle_timeout', 's'],
+  cooldownSec: ['defaults.cooldown', 's'],
+  limitCooldownSec: ['defaults.lease_rest', 's'],
   continueDelaySec: ['defaults.continue_delay', 's'],
-  autoContinue: ['continuation.enabled'], autoContinueOnFailure: ['continuation.on_failure'],
-  autoContinueOnMaxTokens: ['continuation.on_truncation'], autoContinueFailureLimit: ['continuation.failures_max'],
+  autoContinue: ['continuation.enabled'],
+  autoContinueOnFailure: ['continuation.on_failure'],
+  autoContinueOnMaxTokens: ['continuation.on_truncation'],
+  autoContinueFailureLimit: ['continuation.failures_max'],
   autoContinueMaxTokensLimit: ['continuation.truncations_max'],
-  keepEventLog: ['journal.enabled'], eventLogLimit: ['journal.entries_max'],
-  showSubagentSessions: ['appearance.subagent_sessions'], showForeignSessions: ['appearance.foreign_sessions'],
+  keepEventLog: ['journal.enabled'],
+  eventLogLimit: ['journal.entries_max'],
+  showSubagentSessions: ['appearance.subagent_sessions'],
+  showForeignSessions: ['appearance.foreign_sessions'],
 };
 
 /** Members that mean nothing any more, or only something to its page. */
-const IGNORED: readonly string[] = ['templates', 'order', 'editedTemplate', 'retrySameModelOnce', 'version'];
+const IGNORED: readonly string[] = [
+  'templates',
+  'order',
+  'editedTemplate',
+  'retrySameModelOnce',
+  'version',
+];
 
 const OPTIONS: Readonly<Record<string, string>> = {
-  reasoningEffort: 'effort', contextWindow: 'context_window', concurrency: 'max_sessions',
+  reasoningEffort: 'effort',
+  contextWindow: 'context_window',
+  concurrency: 'max_sessions',
 };
 
 /** The host's codes and our classes; whatever else it was, it was the server. */
 const CLASSES: Readonly<Record<string, FailureClass>> = {
-  QUOTA: 'quota_exhausted', AUTH: 'auth', MISSING_CREDENTIAL: 'auth', INVALID_CREDENTIAL: 'auth',
-  RATE_LIMIT: 'rate_limited', TRANSPORT: 'transport_remote', TIMEOUT: 'timeout', EMPTY_RESPONSE: 'empty_response',
-  NO_VISIBLE_OUTPUT: 'empty_response', UNKNOWN_MODEL: 'not_found', NO_ADAPTER: 'not_found', IDLE_TIMEOUT: 'stall',
+  QUOTA: 'quota_exhausted',
+  AUTH: 'auth',
+  MISSING_CREDENTIAL: 'auth',
+  INVALID_CREDENTIAL: 'auth',
+  RATE_LIMIT: 'rate_limited',
+  TRANSPORT: 'transport_remote',
+  TIMEOUT: 'timeout',
+  EMPTY_RESPONSE: 'empty_response',
+  NO_VISIBLE_OUTPUT: 'empty_response',
+  UNKNOWN_MODEL: 'not_found',
+  NO_ADAPTER: 'not_found',
+  IDLE_TIMEOUT: 'stall',
 };
 
 /** Reads what is there; none: nothing is. `day` is today's number. It does not throw. */
@@ -71,11 +97,15 @@ export function adopt(home: string, day: number, nowMs: number): Adopted | undef
   return {
     ...(made ? { document: made.document } : {}),
     facts: state && dayOf(state['day']) === day ? factsOf(state, day, nowMs, ids) : [],
-    leftOut, queues: ids.size,
+    leftOut,
+    queues: ids.size,
   };
 }
 
-function documentOf(settings: Record<string, unknown>, leftOut: string[]): { document: Document; ids: Map<string, string> } {
+function documentOf(
+  settings: Record<string, unknown>,
+  leftOut: string[],
+): { document: Document; ids: Map<string, string> } {
   const document: Document = { version: VERSION };
   for (const [name, value] of Object.entries(settings)) {
     const [path, unit] = KEYS[name] ?? [];
@@ -90,9 +120,15 @@ function documentOf(settings: Record<string, unknown>, leftOut: string[]): { doc
   const ids = new Map<string, string>();
   const queues: Record<string, unknown> = {};
   for (const template of templatesOf(settings)) {
-    const name = typeof template['name'] === 'string' && template['name'].trim() !== '' ? template['name'].slice(0, 100) : '默认模板';
+    const name =
+      typeof template['name'] === 'string' && template['name'].trim() !== ''
+        ? template['name'].slice(0, 100)
+        : '默认模板';
     const theirs = typeof template['id'] === 'string' ? template['id'] : '';
-    const id = isId(theirs) && !Object.hasOwn(queues, theirs) ? theirs : unusedId(name, new Set(Object.keys(queues)));
+    const id =
+      isId(theirs) && !Object.hasOwn(queues, theirs)
+        ? theirs
+        : unusedId(name, new Set(Object.keys(queues)));
     ids.set(theirs, id);
     queues[id] = { name, candidates: candidatesOf(template['order'], leftOut) };
   }
@@ -112,7 +148,13 @@ function candidatesOf(order: unknown, leftOut: string[]): unknown[] {
   return (Array.isArray(order) ? order : []).filter(isTable).flatMap((row): unknown[] => {
     const text = `${String(row['provider'] ?? '')}/${String(row['model'] ?? '')}`;
     const route = splitRoute(text);
-    if (!route || route.provider === PROVIDER || route.provider === 'model-failover' || seen.has(text)) return [];
+    if (
+      !route ||
+      route.provider === PROVIDER ||
+      route.provider === 'model-failover' ||
+      seen.has(text)
+    )
+      return [];
     seen.add(text);
     const options = Object.entries(OPTIONS).flatMap(([theirs, ours]) => {
       const value = row[theirs];
@@ -121,17 +163,29 @@ function candidatesOf(order: unknown, leftOut: string[]): unknown[] {
       leftOut.push(`${text}: ${theirs}`);
       return [];
     });
-    return options.length === 0 ? [routeText(route)] : [{ route: routeText(route), ...Object.fromEntries(options) }];
+    return options.length === 0
+      ? [routeText(route)]
+      : [{ route: routeText(route), ...Object.fromEntries(options) }];
   });
 }
 
-function factsOf(state: Record<string, unknown>, day: number, nowMs: number, ids: ReadonlyMap<string, string>): Line[] {
+function factsOf(
+  state: Record<string, unknown>,
+  day: number,
+  nowMs: number,
+  ids: ReadonlyMap<string, string>,
+): Line[] {
   const facts: Line[] = [];
   for (const [session, of] of tables(state['sessions'])) {
     for (const [template, { quarantine, good: verified }] of tables(of['templates'])) {
-      const place = { session: session === 'background' ? '' : session, queue: ids.get(template) ?? template };
-      for (const [route, why] of routesOf(quarantine)) facts.push(quarantinedLine({ ...place, route }, why, day, nowMs));
-      for (const [route] of routesOf(verified)) facts.push({ what: 'verified', day, ...place, route });
+      const place = {
+        session: session === 'background' ? '' : session,
+        queue: ids.get(template) ?? template,
+      };
+      for (const [route, why] of routesOf(quarantine))
+        facts.push(quarantinedLine({ ...place, route }, why, day, nowMs));
+      for (const [route] of routesOf(verified))
+        facts.push({ what: 'verified', day, ...place, route });
     }
   }
   for (const [model, { ok, fail }] of tables(state['counts'])) {
@@ -147,13 +201,24 @@ function factsOf(state: Record<string, unknown>, day: number, nowMs: number, ids
   return facts;
 }
 
-function quarantinedLine(place: Line, why: Record<string, unknown>, day: number, nowMs: number): Line {
+function quarantinedLine(
+  place: Line,
+  why: Record<string, unknown>,
+  day: number,
+  nowMs: number,
+): Line {
   const code = typeof why['code'] === 'string' ? why['code'] : undefined;
   const said = [why['message'], why['reason'], why['error']].find((one) => typeof one === 'string');
   const at = [why['at'], why['time'], why['since']].find((one) => typeof one === 'number');
   return {
-    what: 'quarantined', day, ...place, class: CLASSES[code ?? ''] ?? 'server_error',
-    since_ms: at ?? nowMs, until_ms: null, parole_ms: null, paroles: 0,
+    what: 'quarantined',
+    day,
+    ...place,
+    class: CLASSES[code ?? ''] ?? 'server_error',
+    since_ms: at ?? nowMs,
+    until_ms: null,
+    parole_ms: null,
+    paroles: 0,
     evidence: { code, message: typeof said === 'string' ? masked(said) : undefined },
   };
 }
@@ -162,7 +227,9 @@ function quarantinedLine(place: Line, why: Record<string, unknown>, day: number,
 function routesOf(value: unknown): (readonly [route: string, why: Record<string, unknown>])[] {
   if (Array.isArray(value)) {
     return value.flatMap((one) => {
-      const name = isTable(one) ? `${String(one['provider'])}/${String(one['model'])}` : String(one);
+      const name = isTable(one)
+        ? `${String(one['provider'])}/${String(one['model'])}`
+        : String(one);
       const route = routeOf(name);
       return route ? [[route, isTable(one) ? one : {}] as const] : [];
     });
@@ -175,7 +242,9 @@ function routesOf(value: unknown): (readonly [route: string, why: Record<string,
 
 /** A model as it may have been named: `provider/model`, or with another mark between. */
 function routeOf(name: string): string | undefined {
-  const route = splitRoute(name.includes('/') && !/^[^/]*(::|\|)/.test(name) ? name : name.replace(/::|\|/, '/'));
+  const route = splitRoute(
+    name.includes('/') && !/^[^/]*(::|\|)/.test(name) ? name : name.replace(/::|\|/, '/'),
+  );
   return route && routeText(route);
 }
 
@@ -190,7 +259,11 @@ function put(document: Document, path: string, value: unknown): boolean {
   if (!good(path, value)) return false;
   const [section, name] = path.split('.');
   if (name === undefined) document[path] = value;
-  else document[section ?? ''] = { ...(document[section ?? ''] as Document | undefined), [name]: value };
+  else
+    document[section ?? ''] = {
+      ...(document[section ?? ''] as Document | undefined),
+      [name]: value,
+    };
   return true;
 }
 
@@ -208,7 +281,9 @@ function spanOf(seconds: number): string | number {
 }
 
 function tables(value: unknown): [string, Record<string, unknown>][] {
-  return Object.entries(isTable(value) ? value : {}).filter((entry): entry is [string, Record<string, unknown>] => isTable(entry[1]));
+  return Object.entries(isTable(value) ? value : {}).filter(
+    (entry): entry is [string, Record<string, unknown>] => isTable(entry[1]),
+  );
 }
 
 function readTable(path: string): Record<string, unknown> | undefined {

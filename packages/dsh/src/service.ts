@@ -7,7 +7,7 @@ import { Refusal } from './http.ts';
 import { masked } from './masked.ts';
 import { messageOf } from './files.ts';
 import { probe, type Tested } from './probe.ts';
-import { change, release, type OperationsFrom } from './operations.ts';
+import { change, release, type OperationsFrom } from './asking.ts';
 import { stateView } from './views.ts';
 
 /** What came of a wish. */
@@ -16,7 +16,15 @@ export type Outcome =
   | { readonly ok: false; readonly code: string; readonly message: string };
 
 /** Tables of the settings inside which a patch goes on; a queue is one as well. */
-const TABLES: readonly string[] = ['defaults', 'direct', 'journal', 'continuation', 'appearance', 'aliases', 'queues'];
+const TABLES: readonly string[] = [
+  'defaults',
+  'direct',
+  'journal',
+  'continuation',
+  'appearance',
+  'aliases',
+  'queues',
+];
 
 export class RelayService {
   readonly #of: OperationsFrom;
@@ -53,7 +61,9 @@ function changesOf(patch: Readonly<Record<string, unknown>>, path: string): Chan
     if (value === null) return [{ do: 'unset', path: at }];
     const inside = path === '' ? TABLES.includes(name) : path === 'queues';
     const isTable = typeof value === 'object' && !Array.isArray(value);
-    return inside && isTable ? changesOf(value as Record<string, unknown>, at) : [{ do: 'set', path: at, value }];
+    return inside && isTable
+      ? changesOf(value as Record<string, unknown>, at)
+      : [{ do: 'set', path: at, value }];
   });
 }
 

@@ -11,7 +11,8 @@ import { Endpoints, PREFIX } from './endpoints.ts';
 import { Events } from './events.ts';
 import { judge } from './evidence.ts';
 import { messageOf } from './files.ts';
-import { operations, type OperationsFrom } from './operations.ts';
+import type { OperationsFrom } from './asking.ts';
+import { operations } from './operations.ts';
 import { RelayService } from './service.ts';
 import type { SessionFacts } from './views.ts';
 import type { Home } from './home.ts';
@@ -32,7 +33,9 @@ export interface ServeFrom {
 /** The host's web server, as far as it is needed. */
 interface WebServer {
   register(route: {
-    kind: 'prefix'; path: string; handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+    kind: 'prefix';
+    path: string;
+    handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   }): () => void;
 }
 
@@ -43,11 +46,18 @@ const TITLES_MAX = 2_000;
 export function serve(ctx: Context, from: ServeFrom): void {
   const sessions = new HostSessions(ctx);
   const of: OperationsFrom = {
-    home: from.home, live: from.live, version: version(), instance: from.instance,
-    nowMs: () => from.clock.wallMs(), timers: () => from.timers(), facts: (session) => sessions.facts(session),
+    home: from.home,
+    live: from.live,
+    version: version(),
+    instance: from.instance,
+    nowMs: () => from.clock.wallMs(),
+    timers: () => from.timers(),
+    facts: (session) => sessions.facts(session),
     probing: {
-      clock: from.clock, stream: (options) => ctx.llm.stream(options),
-      judge: (failure, provider) => judge(failure, provider, from.clock.wallMs(), (evidence) => from.classify(evidence)),
+      clock: from.clock,
+      stream: (options) => ctx.llm.stream(options),
+      judge: (failure, provider) =>
+        judge(failure, provider, from.clock.wallMs(), (evidence) => from.classify(evidence)),
     },
   };
   const service = new RelayService(of);
@@ -59,7 +69,9 @@ export function serve(ctx: Context, from: ServeFrom): void {
     const endpoints = new Endpoints(operations(of), events, from.clock, fault);
     inner.effect(() => {
       const unregister = web.register({
-        kind: 'prefix', path: PREFIX, handler: (request, response) => endpoints.handle(request, response),
+        kind: 'prefix',
+        path: PREFIX,
+        handler: (request, response) => endpoints.handle(request, response),
       });
       return () => {
         unregister();
@@ -85,11 +97,18 @@ class HostSessions {
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
-    ctx.on('session/event', (session, event) => {
-      const told = event as { readonly type: string; readonly data?: { readonly title?: unknown } };
-      if (told.type !== 'session/title' || typeof told.data?.title !== 'string') return;
-      this.#remember(session.id, told.data.title);
-    }, { global: true });
+    ctx.on(
+      'session/event',
+      (session, event) => {
+        const told = event as {
+          readonly type: string;
+          readonly data?: { readonly title?: unknown };
+        };
+        if (told.type !== 'session/title' || typeof told.data?.title !== 'string') return;
+        this.#remember(session.id, told.data.title);
+      },
+      { global: true },
+    );
   }
 
   facts(id: string): SessionFacts | undefined {
@@ -99,7 +118,8 @@ class HostSessions {
     const title = this.#title(id, session);
     if (!header && title === undefined) return undefined;
     return {
-      ...(title === undefined ? {} : { title }), ...(typeof header?.cwd === 'string' ? { cwd: header.cwd } : {}),
+      ...(title === undefined ? {} : { title }),
+      ...(typeof header?.cwd === 'string' ? { cwd: header.cwd } : {}),
       ...(header ? { subAgent: header.origin === 'subagent' } : {}),
     };
   }
@@ -124,7 +144,8 @@ class HostSessions {
 
   #session(id: string): LiveSession | undefined {
     try {
-      const sessions = this.#ctx.get('sessions') as { get(id: string): LiveSession | undefined } | undefined;
+      const sessions = this.#ctx.get('sessions') as
+        { get(id: string): LiveSession | undefined } | undefined;
       return sessions?.get(id);
     } catch {
       // The host is going.
@@ -136,7 +157,10 @@ class HostSessions {
 /** A live session of the host, as far as it is read. */
 interface LiveSession {
   readonly header?: { readonly cwd?: unknown; readonly origin?: unknown };
-  readonly events?: readonly { readonly type: string; readonly data?: { readonly title?: unknown } }[];
+  readonly events?: readonly {
+    readonly type: string;
+    readonly data?: { readonly title?: unknown };
+  }[];
 }
 
 function version(): string {

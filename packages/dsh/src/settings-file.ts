@@ -95,7 +95,8 @@ export class SettingsFile {
   reload(): string {
     this.#take();
     const [first] = this.#refused;
-    if (first) throw new EditError('invalid_settings', `${placeOf(first)}${first.message}; ${first.hint}`);
+    if (first)
+      throw new EditError('invalid_settings', `${placeOf(first)}${first.message}; ${first.hint}`);
     return this.#running.hash;
   }
 
@@ -105,7 +106,9 @@ export class SettingsFile {
       hash: this.#running.hash,
       sinceMs: this.#running.sinceMs,
       refused: this.#refused,
-      readOnly: this.#folder ? this.#folder.readOnly(NAME) : this.#whyNot ?? 'there is no folder to keep them in',
+      readOnly: this.#folder
+        ? this.#folder.readOnly(NAME)
+        : (this.#whyNot ?? 'there is no folder to keep them in'),
     };
   }
 
@@ -115,7 +118,8 @@ export class SettingsFile {
    */
   change(seen: string | undefined, changes: readonly Change[]): string {
     const folder = this.#folder;
-    if (!folder) throw new EditError('read_only', this.#whyNot ?? 'there is no folder to keep settings in');
+    if (!folder)
+      throw new EditError('read_only', this.#whyNot ?? 'there is no folder to keep settings in');
     try {
       return folder.locked(() => this.#changed(folder, seen, changes));
     } catch (error) {
@@ -138,14 +142,28 @@ export class SettingsFile {
     const text = folder.read(NAME)?.text;
     const hash = hashOf(text);
     // Whoever saw what runs has missed nothing that could be used; the file itself is the cause.
-    const stale = seen !== undefined && seen !== hash && !(seen === this.#running.hash && this.#refused.length > 0);
-    if (stale) throw new EditError('changed', 'the settings file has changed since it was looked at; look again', hash);
+    const stale =
+      seen !== undefined &&
+      seen !== hash &&
+      !(seen === this.#running.hash && this.#refused.length > 0);
+    if (stale)
+      throw new EditError(
+        'changed',
+        'the settings file has changed since it was looked at; look again',
+        hash,
+      );
     let document: Document;
     try {
       document = parsed(text ?? '{}').document;
     } catch (error) {
-      const why = error instanceof Refused ? `${placeOf(error.problem)}${error.problem.message}` : messageOf(error);
-      throw new EditError('refused', `the settings file cannot be used as it stands: ${why}; mend it first`);
+      const why =
+        error instanceof Refused
+          ? `${placeOf(error.problem)}${error.problem.message}`
+          : messageOf(error);
+      throw new EditError(
+        'refused',
+        `the settings file cannot be used as it stands: ${why}; mend it first`,
+      );
     }
     return this.#put(folder, edited(document, changes));
   }
@@ -157,7 +175,11 @@ export class SettingsFile {
     try {
       read = parsed(next);
     } catch (error) {
-      if (error instanceof Refused) throw new EditError('invalid_settings', `${error.problem.path}: ${error.problem.message}; ${error.problem.hint}`);
+      if (error instanceof Refused)
+        throw new EditError(
+          'invalid_settings',
+          `${error.problem.path}: ${error.problem.message}; ${error.problem.hint}`,
+        );
       throw error;
     }
     const readOnly = folder.readOnly(NAME);
@@ -183,7 +205,13 @@ export class SettingsFile {
     this.#looked = { stamp: found?.stamp, settled: true };
     // A file that is gone counts as an edit that cannot be used, once there was one.
     if (found === undefined && this.#running.hash !== ABSENT) {
-      return this.#refuse([{ path: '', message: 'the file is gone, or cannot be read', hint: 'write it again; until then the last settings hold' }]);
+      return this.#refuse([
+        {
+          path: '',
+          message: 'the file is gone, or cannot be read',
+          hint: 'write it again; until then the last settings hold',
+        },
+      ]);
     }
     const hash = hashOf(found?.text);
     if (hash === this.#running.hash && hash !== ABSENT) {
@@ -240,7 +268,11 @@ class Refused extends Error {
 
 function parsed(text: string): Parsed {
   if (text.length > TEXT_CHARS_MAX) {
-    throw new Refused({ path: '', message: 'the file is too large', hint: `at most ${TEXT_CHARS_MAX} characters are read` });
+    throw new Refused({
+      path: '',
+      message: 'the file is too large',
+      hint: `at most ${TEXT_CHARS_MAX} characters are read`,
+    });
   }
   let read: Read;
   try {
@@ -248,7 +280,12 @@ function parsed(text: string): Parsed {
     read = readJson(text.trim() === '' ? '{}' : text);
   } catch (error) {
     if (!(error instanceof BadJson)) throw error;
-    throw new Refused({ path: '', message: error.message, hint: 'the file is JSON, without comments', spot: error.spot });
+    throw new Refused({
+      path: '',
+      message: error.message,
+      hint: 'the file is JSON, without comments',
+      spot: error.spot,
+    });
   }
   const document = withQueuesIn(read.value);
   const { config, problems } = readSettings(document);
@@ -262,7 +299,9 @@ function parsed(text: string): Parsed {
 }
 
 function withQueuesIn(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? withQueues(value as Document) : value;
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? withQueues(value as Document)
+    : value;
 }
 
 /** Where a path stands, or the member that it is inside of. */

@@ -32,40 +32,107 @@ export interface Key extends Omit<KeyRow, 'group'> {
 
 /** What holds here where the gateway's defaults are others, or are words. */
 const HERE: Readonly<Record<string, Value>> = {
-  'top.reset_hour': 1, 'top.enabled': true, 'top.unknown_model': 'error',
-  'journal.enabled': true, 'journal.entries_max': 200,
-  'policy.retry_pause': 0, 'policy.continue_on_failover': 'always', 'policy.continue_delay': 5_000,
-  'policy.parole_after': 600_000, 'policy.parole_max': 14_400_000, 'policy.lease_idle': 1_800_000,
+  'top.reset_hour': 1,
+  'top.enabled': true,
+  'top.unknown_model': 'error',
+  'journal.enabled': true,
+  'journal.entries_max': 200,
+  'policy.retry_pause': 0,
+  'policy.continue_on_failover': 'always',
+  'policy.continue_delay': 5_000,
+  'policy.parole_after': 600_000,
+  'policy.parole_max': 14_400_000,
+  'policy.lease_idle': 1_800_000,
   // The host shows no heads and no pings: the idle clock alone counts chunks (R11).
-  'clock.connect_timeout': 0, 'clock.headers_timeout': 0, 'clock.first_byte_timeout': 0,
+  'clock.connect_timeout': 0,
+  'clock.headers_timeout': 0,
+  'clock.first_byte_timeout': 0,
   'clock.progress_timeout': 0,
 };
 
 const COUNT: Takes = { kind: 'integer', min: 0, max: 1_000_000_000 };
 
 const OWN: readonly Key[] = [
-  own('policy', 'rescue', { kind: 'bool' }, true,
+  own(
+    'policy',
+    'rescue',
+    { kind: 'bool' },
+    true,
     'Whether a failure after output is rescued: the step starts anew on the next candidate, and the partial text is dropped (D6).',
-    '已有输出后的失败是否补救：由下一个候选重新开始这一步，丢弃未写完的文本（D6）。'),
-  own('top', 'hidden_providers', { kind: 'texts' }, [],
-    'Providers whose models are not offered for queues (R38).', '不在候选目录中出现的 provider（R38）。'),
-  own('continuation', 'enabled', { kind: 'bool' }, true,
-    'Whether turns go on by themselves, for every model of DSH (R42).', '回合是否自动续写，对 DSH 的所有模型生效（R42）。'),
-  own('continuation', 'on_truncation', { kind: 'bool' }, true,
-    'After an answer that was cut by its token limit (R42).', '回答被输出上限截断之后续写（R42）。'),
-  own('continuation', 'on_failure', { kind: 'bool' }, true,
-    'After a turn that failed (R42).', '回合失败之后续写（R42）。'),
-  own('continuation', 'truncations_max', COUNT, 10,
-    'How many times in a row after truncations; counted apart (R42).', '连续截断最多自动续写几次，单独计数（R42）。'),
-  own('continuation', 'failures_max', COUNT, 1,
-    'How many times in a row after failures; counted apart (R42).', '连续失败最多自动续写几次，单独计数（R42）。'),
-  own('appearance', 'subagent_sessions', { kind: 'bool' }, false,
-    'Whether sessions of sub-agents are shown.', '是否显示子智能体的会话。'),
-  own('appearance', 'foreign_sessions', { kind: 'bool' }, true,
-    'Whether sessions of other workspaces are shown.', '是否显示其他工作区的会话。'),
-  own('direct', 'fallbacks', { kind: 'candidates' }, [],
+    '已有输出后的失败是否补救：由下一个候选重新开始这一步，丢弃未写完的文本（D6）。',
+  ),
+  own(
+    'top',
+    'hidden_providers',
+    { kind: 'texts' },
+    [],
+    'Providers whose models are not offered for queues (R38).',
+    '不在候选目录中出现的 provider（R38）。',
+  ),
+  own(
+    'continuation',
+    'enabled',
+    { kind: 'bool' },
+    true,
+    'Whether turns go on by themselves, for every model of DSH (R42).',
+    '回合是否自动续写，对 DSH 的所有模型生效（R42）。',
+  ),
+  own(
+    'continuation',
+    'on_truncation',
+    { kind: 'bool' },
+    true,
+    'After an answer that was cut by its token limit (R42).',
+    '回答被输出上限截断之后续写（R42）。',
+  ),
+  own(
+    'continuation',
+    'on_failure',
+    { kind: 'bool' },
+    true,
+    'After a turn that failed (R42).',
+    '回合失败之后续写（R42）。',
+  ),
+  own(
+    'continuation',
+    'truncations_max',
+    COUNT,
+    10,
+    'How many times in a row after truncations; counted apart (R42).',
+    '连续截断最多自动续写几次，单独计数（R42）。',
+  ),
+  own(
+    'continuation',
+    'failures_max',
+    COUNT,
+    1,
+    'How many times in a row after failures; counted apart (R42).',
+    '连续失败最多自动续写几次，单独计数（R42）。',
+  ),
+  own(
+    'appearance',
+    'subagent_sessions',
+    { kind: 'bool' },
+    false,
+    'Whether sessions of sub-agents are shown.',
+    '是否显示子智能体的会话。',
+  ),
+  own(
+    'appearance',
+    'foreign_sessions',
+    { kind: 'bool' },
+    true,
+    'Whether sessions of other workspaces are shown.',
+    '是否显示其他工作区的会话。',
+  ),
+  own(
+    'direct',
+    'fallbacks',
+    { kind: 'candidates' },
+    [],
     'Where a model outside our provider goes when it fails, for the policies that switch (section 4).',
-    '我们 provider 之外的模型失败后依次改用的候选，供会切换的策略使用。'),
+    '我们 provider 之外的模型失败后依次改用的候选，供会切换的策略使用。',
+  ),
 ];
 
 /** Every key. One that the gateway has by now is the gateway's. */
@@ -74,7 +141,9 @@ export const KEYS: readonly Key[] = [
   ...OWN.filter((key) => !ROWS.some(({ group, name }) => group === key.group && name === key.name)),
 ];
 
-const INDEX: ReadonlyMap<string, Key> = new Map(KEYS.map((key) => [`${key.group}.${key.name}`, key]));
+const INDEX: ReadonlyMap<string, Key> = new Map(
+  KEYS.map((key) => [`${key.group}.${key.name}`, key]),
+);
 
 /** Names of keys that the gateway has too. */
 export const ROWS_ELSEWHERE: ReadonlySet<string> = new Set(ROWS.map(({ name }) => name));
@@ -116,18 +185,28 @@ export interface Problem {
 
 /** Names of `sections` in the file, and the groups whose keys they take. */
 const SECTIONS: Readonly<Record<string, readonly Group[]>> = {
-  defaults: ['policy', 'clock'], direct: ['policy', 'clock', 'direct'], journal: ['journal'],
-  continuation: ['continuation'], appearance: ['appearance'],
+  defaults: ['policy', 'clock'],
+  direct: ['policy', 'clock', 'direct'],
+  journal: ['journal'],
+  continuation: ['continuation'],
+  appearance: ['appearance'],
 };
 
 /** Reads a document. Without problems there is a configuration. */
-export function readSettings(document: unknown): { readonly config: Config; readonly problems: readonly Problem[] } {
+export function readSettings(document: unknown): {
+  readonly config: Config;
+  readonly problems: readonly Problem[];
+} {
   const reader = new SettingsReader();
   return { config: reader.read(document), problems: reader.problems };
 }
 
 /** The value of a key that holds for a queue: its own, that of `defaults`, or the default. */
-export function valueOf(config: Config, own: Readonly<Record<string, Value>>, name: string): Value | undefined {
+export function valueOf(
+  config: Config,
+  own: Readonly<Record<string, Value>>,
+  name: string,
+): Value | undefined {
   return own[name] ?? config.sections['defaults']?.[name] ?? standard(config, own, name);
 }
 
@@ -137,10 +216,17 @@ export function single(config: Config, section: string, name: string): Value | u
 }
 
 /** What holds where nobody sets it. Where a rescue is possible, reasoning need not be held (R10). */
-function standard(config: Config, own: Readonly<Record<string, Value>>, name: string): Value | undefined {
-  if (name === 'commit') return valueOf(config, own, 'rescue') === true ? 'first-token' : 'first-output';
+function standard(
+  config: Config,
+  own: Readonly<Record<string, Value>>,
+  name: string,
+): Value | undefined {
+  if (name === 'commit')
+    return valueOf(config, own, 'rescue') === true ? 'first-token' : 'first-output';
   const fallback = (row('policy', name) ?? row('clock', name))?.fallback;
-  return name === 'policy' ? fallback : presetValue(valueOf(config, own, 'policy'), name) ?? fallback;
+  return name === 'policy'
+    ? fallback
+    : (presetValue(valueOf(config, own, 'policy'), name) ?? fallback);
 }
 
 /** The key at a path such as `queues.default.retries`, `defaults.commit` or `reset_hour`. */
@@ -149,8 +235,10 @@ export function keyAt(path: string): Key | undefined {
   const name = parts.pop() ?? '';
   const [section = 'top'] = parts;
   if (section === 'queues' && parts.length >= 2) {
-    const groups: Group[] = /\.candidates\.[0-9]+$/.test(parts.join('.')) && parts.length >= 4
-      ? ['candidate', 'clock'] : ['queue', 'policy', 'clock'];
+    const groups: Group[] =
+      /\.candidates\.[0-9]+$/.test(parts.join('.')) && parts.length >= 4
+        ? ['candidate', 'clock']
+        : ['queue', 'policy', 'clock'];
     return groups.map((group) => row(group, name)).find(Boolean);
   }
   if (parts.length > 1) return undefined;
@@ -167,7 +255,12 @@ export function isId(text: string): boolean {
 export function splitRoute(text: string): Route | undefined {
   const at = text.indexOf('/');
   const route = { provider: text.slice(0, at).trim(), model: text.slice(at + 1).trim() };
-  const good = at > 0 && route.provider !== '' && route.model !== '' && text.length <= 300 && !/\p{Cc}/u.test(text);
+  const good =
+    at > 0 &&
+    route.provider !== '' &&
+    route.model !== '' &&
+    text.length <= 300 &&
+    !/\p{Cc}/u.test(text);
   return good ? route : undefined;
 }
 
@@ -179,7 +272,9 @@ export function routeText(route: Route): string {
 /** Candidates from one text, one a line: `provider/model`, `provider|model`, `provider model`, `#` (H7). */
 export function candidateLines(text: string): string[] {
   const lines = text.split(/\r?\n/).map((line) => line.replace(/(^|\s)#.*$/, '').trim());
-  return lines.filter((line) => line !== '').map((line) => line.replace(/^([^/|\s]+)\s*(?:\||\s)\s*/, '$1/'));
+  return lines
+    .filter((line) => line !== '')
+    .map((line) => line.replace(/^([^/|\s]+)\s*(?:\||\s)\s*/, '$1/'));
 }
 
 class SettingsReader {
@@ -192,18 +287,36 @@ class SettingsReader {
     for (const [section, groups] of Object.entries(SECTIONS)) {
       rest.delete(section);
       const table = this.#object(top[section], section);
-      sections[section] = this.#keys(table, section, groups, section === 'direct' ? ['fallbacks'] : []);
+      sections[section] = this.#keys(
+        table,
+        section,
+        groups,
+        section === 'direct' ? ['fallbacks'] : [],
+      );
     }
     for (const name of ['queues', 'aliases', 'version']) rest.delete(name);
-    sections['top'] = this.#keys(pick(top, rest), '', ['top'], [...Object.keys(SECTIONS), 'queues', 'aliases', 'version']);
+    sections['top'] = this.#keys(
+      pick(top, rest),
+      '',
+      ['top'],
+      [...Object.keys(SECTIONS), 'queues', 'aliases', 'version'],
+    );
     if (top['version'] !== undefined && top['version'] !== VERSION) {
-      this.#problem('version', `this is a file of another version than ${VERSION}`, 'use the program that wrote it');
+      this.#problem(
+        'version',
+        `this is a file of another version than ${VERSION}`,
+        'use the program that wrote it',
+      );
     }
     const queues = this.#queues(top['queues']);
     const direct = this.#object(top['direct'], 'direct');
     return {
-      sections, queues,
-      fallbacks: direct['fallbacks'] === undefined ? [] : this.#candidates(direct['fallbacks'], 'direct.fallbacks'),
+      sections,
+      queues,
+      fallbacks:
+        direct['fallbacks'] === undefined
+          ? []
+          : this.#candidates(direct['fallbacks'], 'direct.fallbacks'),
       aliases: this.#aliases(top['aliases'], queues),
     };
   }
@@ -211,15 +324,24 @@ class SettingsReader {
   #queues(given: unknown): QueueConfig[] {
     const table = this.#object(given, 'queues');
     const entries = Object.entries(table);
-    if (entries.length > QUEUES_MAX) this.#problem('queues', `at most ${QUEUES_MAX} queues are kept`, 'delete some');
+    if (entries.length > QUEUES_MAX)
+      this.#problem('queues', `at most ${QUEUES_MAX} queues are kept`, 'delete some');
     return entries.slice(0, QUEUES_MAX).map(([id, of]) => {
       const path = `queues.${id}`;
       if (!isId(id)) {
-        this.#problem(path, `\`${shown(id)}\` is no queue id`,
-          'an id has 1 to 64 letters, digits, `.`, `_` or `-`, begins with a letter or digit, and is more than a number; `name` may be anything');
+        this.#problem(
+          path,
+          `\`${shown(id)}\` is no queue id`,
+          'an id has 1 to 64 letters, digits, `.`, `_` or `-`, begins with a letter or digit, and is more than a number; `name` may be anything',
+        );
       }
       const queue = this.#object(of, path);
-      const { name, ...set } = this.#keys(queue, path, ['queue', 'policy', 'clock'], ['candidates']);
+      const { name, ...set } = this.#keys(
+        queue,
+        path,
+        ['queue', 'policy', 'clock'],
+        ['candidates'],
+      );
       const candidates = this.#candidates(queue['candidates'] ?? [], `${path}.candidates`);
       return { id, name: typeof name === 'string' ? name : id, candidates, set };
     });
@@ -228,14 +350,22 @@ class SettingsReader {
   #candidates(given: unknown, path: string): CandidateConfig[] {
     const list: unknown = typeof given === 'string' ? candidateLines(given) : given;
     if (!Array.isArray(list) || list.length > CANDIDATES_MAX) {
-      this.#problem(path, `\`${path}\` does not fit`, `it is ${expected({ kind: 'candidates' })}, of at most ${CANDIDATES_MAX}`);
+      this.#problem(
+        path,
+        `\`${path}\` does not fit`,
+        `it is ${expected({ kind: 'candidates' })}, of at most ${CANDIDATES_MAX}`,
+      );
       return [];
     }
     const seen = new Set<string>();
     return list.flatMap((entry: unknown, at) => {
       const candidate = this.#candidate(entry, `${path}.${at}`);
       if (candidate && seen.has(candidate.text)) {
-        this.#problem(`${path}.${at}`, `${shown(candidate.text)} stands here twice`, 'a route stands at most once in a queue');
+        this.#problem(
+          `${path}.${at}`,
+          `${shown(candidate.text)} stands here twice`,
+          'a route stands at most once in a queue',
+        );
         return [];
       }
       if (candidate) seen.add(candidate.text);
@@ -260,14 +390,30 @@ class SettingsReader {
 
   #aliases(given: unknown, queues: readonly QueueConfig[]): (readonly [string, string])[] {
     return Object.entries(this.#object(given, 'aliases')).flatMap(([pattern, queue]) => {
-      if (typeof queue === 'string' && queues.some(({ id }) => id === queue)) return [[pattern, queue] as const];
-      const near = typeof queue === 'string' ? nearest(queue, queues.map(({ id }) => id)) : undefined;
-      this.#problem(`aliases.${pattern}`, 'this is no queue', near ? `did you mean "${near}"?` : "write a queue's id");
+      if (typeof queue === 'string' && queues.some(({ id }) => id === queue))
+        return [[pattern, queue] as const];
+      const near =
+        typeof queue === 'string'
+          ? nearest(
+              queue,
+              queues.map(({ id }) => id),
+            )
+          : undefined;
+      this.#problem(
+        `aliases.${pattern}`,
+        'this is no queue',
+        near ? `did you mean "${near}"?` : "write a queue's id",
+      );
       return [];
     });
   }
 
-  #keys(table: Record<string, unknown>, path: string, groups: readonly Group[], apart: readonly string[]): Record<string, Value> {
+  #keys(
+    table: Record<string, unknown>,
+    path: string,
+    groups: readonly Group[],
+    apart: readonly string[],
+  ): Record<string, Value> {
     const found: Record<string, Value> = {};
     for (const [name, given] of Object.entries(table)) {
       if (apart.includes(name)) continue;
@@ -276,7 +422,11 @@ class SettingsReader {
       if (!key) {
         const known = KEYS.filter(({ group }) => groups.includes(group)).map((one) => one.name);
         const near = nearest(name, [...known, ...apart]);
-        this.#problem(at, `there is no key \`${shown(name)}\` here`, near ? `did you mean \`${near}\`?` : 'docs/dsh.md names the keys');
+        this.#problem(
+          at,
+          `there is no key \`${shown(name)}\` here`,
+          near ? `did you mean \`${near}\`?` : 'docs/dsh.md names the keys',
+        );
         continue;
       }
       try {
@@ -293,8 +443,13 @@ class SettingsReader {
 
   #object(given: unknown, path: string): Record<string, unknown> {
     if (given === undefined) return {};
-    if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given as Record<string, unknown>;
-    this.#problem(path, path === '' ? 'the settings are one JSON object' : `\`${path}\` does not fit`, 'write {"key": value}');
+    if (typeof given === 'object' && given !== null && !Array.isArray(given))
+      return given as Record<string, unknown>;
+    this.#problem(
+      path,
+      path === '' ? 'the settings are one JSON object' : `\`${path}\` does not fit`,
+      'write {"key": value}',
+    );
     return {};
   }
 
@@ -307,16 +462,33 @@ class SettingsReader {
 const CLASS_LISTS: readonly string[] = ['switch_on', 'breaker_at_once'];
 
 const CLASSES: readonly string[] = [
-  'all', 'rate_limited', 'overloaded', 'server_error', 'timeout', 'transport_remote', 'empty_response', 'stall',
-  'quota_exhausted', 'auth', 'not_found', 'invalid_request', 'content_filter', 'context_overflow', 'local_network',
-  'aborted', 'truncated',
+  'all',
+  'rate_limited',
+  'overloaded',
+  'server_error',
+  'timeout',
+  'transport_remote',
+  'empty_response',
+  'stall',
+  'quota_exhausted',
+  'auth',
+  'not_found',
+  'invalid_request',
+  'content_filter',
+  'context_overflow',
+  'local_network',
+  'aborted',
+  'truncated',
 ];
 
 function classes(name: string, value: Value): void {
-  for (const one of Array.isArray(value) ? value as readonly string[] : []) {
+  for (const one of Array.isArray(value) ? (value as readonly string[]) : []) {
     if (CLASSES.includes(one)) continue;
     const near = nearest(one, CLASSES);
-    throw new Misfit(`\`${name}\` does not know "${shown(one)}"`, `${near ? `did you mean "${near}"? ` : ''}it lists failure classes: ${CLASSES.join(', ')}`);
+    throw new Misfit(
+      `\`${name}\` does not know "${shown(one)}"`,
+      `${near ? `did you mean "${near}"? ` : ''}it lists failure classes: ${CLASSES.join(', ')}`,
+    );
   }
 }
 
@@ -328,7 +500,14 @@ function row(group: Group, name: string): Key | undefined {
   return INDEX.get(`${group}.${name}`);
 }
 
-function own(group: Group, name: string, takes: Takes, fallback: Value, en: string, zh: string): Key {
+function own(
+  group: Group,
+  name: string,
+  takes: Takes,
+  fallback: Value,
+  en: string,
+  zh: string,
+): Key {
   return { group, name, takes, standard: shownDefault(takes, fallback), en, zh, fallback };
 }
 
@@ -344,7 +523,8 @@ function parsedDefault({ group, takes, standard: text }: KeyRow): Value | undefi
   // Elsewhere the default of a text is said in words.
   if (takes.kind === 'text' && group !== 'policy') return undefined;
   try {
-    const given = takes.kind === 'bool' ? text === 'true' : takes.kind === 'integer' ? Number(text) : text;
+    const given =
+      takes.kind === 'bool' ? text === 'true' : takes.kind === 'integer' ? Number(text) : text;
     return checked('', takes, given);
   } catch {
     // Words such as `none`, which are no value.

@@ -44,13 +44,17 @@ export class SharedLog {
       this.#lines = 0;
       return { lines: [], anew: seen !== undefined };
     }
-    if (seen && seen.ino === stamp.ino && seen.size === stamp.size) return { lines: [], anew: false };
+    if (seen && seen.ino === stamp.ino && seen.size === stamp.size)
+      return { lines: [], anew: false };
     const goesOn = seen !== undefined && seen.ino === stamp.ino && seen.size < stamp.size;
     const found = this.#folder.tail(this.name, goesOn ? seen.size : 0);
     const texts = (found?.text ?? '').split('\n').filter((text) => text.trim() !== '');
     if (!goesOn && !this.#ours(texts, stamp.size)) return { lines: [], anew: seen !== undefined };
     this.#lines = (goesOn ? this.#lines : 0) + texts.length;
-    this.#seen = found && { ...found.stamp, size: (goesOn ? seen.size : 0) + Buffer.byteLength(found.text) };
+    this.#seen = found && {
+      ...found.stamp,
+      size: (goesOn ? seen.size : 0) + Buffer.byteLength(found.text),
+    };
     return { lines: texts.flatMap(lineOf), anew: seen !== undefined && !goesOn };
   }
 
@@ -79,7 +83,10 @@ export class SharedLog {
     const version = head?.['version'];
     if (head?.['ekiden'] === this.#head()['ekiden'] && typeof version === 'number') {
       if (version <= this.#version) return true;
-      throw new FileTrouble('disk', `${this.name} is of version ${version}; this program knows ${this.#version}`);
+      throw new FileTrouble(
+        'disk',
+        `${this.name} is of version ${version}; this program knows ${this.#version}`,
+      );
     }
     // An empty one is as good as none.
     if (size > 0) this.#folder.putAside(this.name);
@@ -96,7 +103,9 @@ function textOf(lines: readonly Line[]): string {
 function lineOf(text: string): Line[] {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? [value as Line] : [];
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? [value as Line]
+      : [];
   } catch {
     return [];
   }

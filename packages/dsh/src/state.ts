@@ -52,7 +52,13 @@ export class KeptState {
 
   /** How many lines make this state, about. */
   get size(): number {
-    return this.#quarantined.size + this.#verified.size + this.#tallies.size + this.#written.size + this.#deleted.size;
+    return (
+      this.#quarantined.size +
+      this.#verified.size +
+      this.#tallies.size +
+      this.#written.size +
+      this.#deleted.size
+    );
   }
 
   /** Ids of queues that were deleted (R1). */
@@ -82,7 +88,9 @@ export class KeptState {
   /** Sessions that something is known of. */
   sessions(): Set<string> {
     const places = [...this.#quarantined.values()].map(({ place }) => place);
-    const sessions = [...places, ...this.#verified.values(), ...this.#written.values()].map(({ session }) => session);
+    const sessions = [...places, ...this.#verified.values(), ...this.#written.values()].map(
+      ({ session }) => session,
+    );
     return new Set(sessions);
   }
 
@@ -103,20 +111,34 @@ export class KeptState {
     }
     const route = text(line, 'route');
     switch (line['what']) {
-      case 'quarantined': return this.#applyQuarantined(line);
-      case 'lifted': return void this.#quarantined.delete(keyOf(placeOf(line)));
-      case 'verified': return put(this.#verified, keyOf(placeOf(line)), placeOf(line), PLACES_MAX);
-      case 'unverified': return void this.#verified.delete(keyOf(placeOf(line)));
+      case 'quarantined':
+        return this.#applyQuarantined(line);
+      case 'lifted':
+        return void this.#quarantined.delete(keyOf(placeOf(line)));
+      case 'verified':
+        return put(this.#verified, keyOf(placeOf(line)), placeOf(line), PLACES_MAX);
+      case 'unverified':
+        return void this.#verified.delete(keyOf(placeOf(line)));
       case 'tallied': {
         const before = this.#tallies.get(route) ?? { successes: 0, failures: 0 };
         const successes = before.successes + count(line, 'successes');
-        return put(this.#tallies, route, { successes, failures: before.failures + count(line, 'failures') }, PLACES_MAX);
+        return put(
+          this.#tallies,
+          route,
+          { successes, failures: before.failures + count(line, 'failures') },
+          PLACES_MAX,
+        );
       }
-      case 'wrote': return this.#applyWrote(text(line, 'session'), route, line);
-      case 'queue_deleted': return this.#remember(text(line, 'queue'));
-      case 'queue_made': return void this.#deleted.delete(text(line, 'queue'));
-      case 'paused': return void this.#paused.add(text(line, 'session'));
-      case 'resumed': return this.#resume(text(line, 'session'));
+      case 'wrote':
+        return this.#applyWrote(text(line, 'session'), route, line);
+      case 'queue_deleted':
+        return this.#remember(text(line, 'queue'));
+      case 'queue_made':
+        return void this.#deleted.delete(text(line, 'queue'));
+      case 'paused':
+        return void this.#paused.add(text(line, 'session'));
+      case 'resumed':
+        return this.#resume(text(line, 'session'));
       case 'seed_read':
         this.seedRead = true;
     }
@@ -139,37 +161,61 @@ export class KeptState {
 
   /** The facts in the engine's words. */
   recall(names: Names): string[] {
-    const where = ({ session, queue, route }: Place) => `${names.session(session)} ${names.queue(queue)} ${names.route(route)}`;
-    const out = [...this.#quarantined.values()].map(({ place, facts }) =>
-      `quarantined ${where(place)} ${facts.class} ${facts.day} ${facts.sinceMs} ${facts.untilMs ?? '-'} ${facts.paroleMs ?? '-'} ${facts.paroles} 0 0`);
-    const verified = [...this.#verified.values()].map((place) => `verified ${where(place)} ${this.day}`);
-    const paused = [...this.#paused].map((session) => (session === '' ? 'paused all' : `paused session ${names.session(session)}`));
+    const where = ({ session, queue, route }: Place) =>
+      `${names.session(session)} ${names.queue(queue)} ${names.route(route)}`;
+    const out = [...this.#quarantined.values()].map(
+      ({ place, facts }) =>
+        `quarantined ${where(place)} ${facts.class} ${facts.day} ${facts.sinceMs} ${facts.untilMs ?? '-'} ${facts.paroleMs ?? '-'} ${facts.paroles} 0 0`,
+    );
+    const verified = [...this.#verified.values()].map(
+      (place) => `verified ${where(place)} ${this.day}`,
+    );
+    const paused = [...this.#paused].map((session) =>
+      session === '' ? 'paused all' : `paused session ${names.session(session)}`,
+    );
     return [...out, ...verified, ...paused];
   }
 
   #turn(day: number): void {
     this.day = day;
-    for (const map of [this.#quarantined, this.#verified, this.#tallies, this.#written]) map.clear();
+    for (const map of [this.#quarantined, this.#verified, this.#tallies, this.#written])
+      map.clear();
   }
 
   #applyQuarantined(line: Line): void {
     const place = placeOf(line);
     const facts: QuarantineFacts = {
-      class: text(line, 'class') as FailureClass, day: count(line, 'day'), sinceMs: count(line, 'since_ms'),
+      class: text(line, 'class') as FailureClass,
+      day: count(line, 'day'),
+      sinceMs: count(line, 'since_ms'),
       paroles: count(line, 'paroles'),
       ...(typeof line['until_ms'] === 'number' ? { untilMs: line['until_ms'] } : {}),
       ...(typeof line['parole_ms'] === 'number' ? { paroleMs: line['parole_ms'] } : {}),
     };
     // A hand that wrote into the file is no reason to keep more than may be kept.
-    const said = (typeof line['evidence'] === 'object' ? line['evidence'] : undefined) as Evidence | undefined;
-    put(this.#quarantined, keyOf(place), { place, facts, evidence: kept(facts.class, said) }, PLACES_MAX);
+    const said = (typeof line['evidence'] === 'object' ? line['evidence'] : undefined) as
+      Evidence | undefined;
+    put(
+      this.#quarantined,
+      keyOf(place),
+      { place, facts, evidence: kept(facts.class, said) },
+      PLACES_MAX,
+    );
   }
 
   #applyWrote(session: string, route: string, line: Line): void {
     const key = `${session}\n${route}`;
     const before = this.#written.get(key);
-    const sum = (name: 'tokens' | 'ms' | 'usedMs' | 'runs') => (before?.[name] ?? 0) + count(line, name);
-    const after = { session, route, tokens: sum('tokens'), ms: sum('ms'), usedMs: sum('usedMs'), runs: sum('runs') };
+    const sum = (name: 'tokens' | 'ms' | 'usedMs' | 'runs') =>
+      (before?.[name] ?? 0) + count(line, name);
+    const after = {
+      session,
+      route,
+      tokens: sum('tokens'),
+      ms: sum('ms'),
+      usedMs: sum('usedMs'),
+      runs: sum('runs'),
+    };
     put(this.#written, key, after, PLACES_MAX);
   }
 
@@ -189,7 +235,11 @@ export class KeptState {
 export function factLine(fact: Fact, evidence: Evidence | undefined): Line | undefined {
   switch (fact.kind) {
     case 'quarantined':
-      return quarantineLine({ place: fact.place, facts: fact.quarantine, evidence: kept(fact.quarantine.class, evidence) });
+      return quarantineLine({
+        place: fact.place,
+        facts: fact.quarantine,
+        evidence: kept(fact.quarantine.class, evidence),
+      });
     case 'lifted':
     case 'unverified':
       return { what: fact.kind, ...flat(fact.place) };
@@ -220,8 +270,15 @@ export function factLine(fact: Fact, evidence: Evidence | undefined): Line | und
 
 function quarantineLine({ place, facts, evidence }: Out): Line {
   return {
-    what: 'quarantined', ...flat(place), class: facts.class, day: facts.day, since_ms: facts.sinceMs,
-    until_ms: facts.untilMs ?? null, parole_ms: facts.paroleMs ?? null, paroles: facts.paroles, evidence,
+    what: 'quarantined',
+    ...flat(place),
+    class: facts.class,
+    day: facts.day,
+    since_ms: facts.sinceMs,
+    until_ms: facts.untilMs ?? null,
+    parole_ms: facts.paroleMs ?? null,
+    paroles: facts.paroles,
+    evidence,
   };
 }
 

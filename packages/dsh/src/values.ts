@@ -21,9 +21,21 @@ export class Misfit extends Error {
   }
 }
 
-const SPANS: readonly Unit[] = [['ms', 1], ['s', 1_000], ['m', 60_000], ['h', 3_600_000], ['d', 86_400_000]];
+const SPANS: readonly Unit[] = [
+  ['ms', 1],
+  ['s', 1_000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+];
 const SIZES: readonly Unit[] = [
-  ['B', 1], ['KB', 1e3], ['MB', 1e6], ['GB', 1e9], ['KiB', 2 ** 10], ['MiB', 2 ** 20], ['GiB', 2 ** 30],
+  ['B', 1],
+  ['KB', 1e3],
+  ['MB', 1e6],
+  ['GB', 1e9],
+  ['KiB', 2 ** 10],
+  ['MiB', 2 ** 20],
+  ['GiB', 2 ** 30],
 ];
 type Unit = readonly [name: string, factor: number];
 
@@ -44,7 +56,10 @@ export function checked(name: string, takes: Takes, given: unknown): Value {
     case 'text': {
       if (typeof given !== 'string' || given.trim() === '') throw misfit();
       if (Array.from(given).length > takes.chars_max) {
-        throw new Misfit(`\`${name}\` is longer than ${takes.chars_max} characters`, `\`${name}\` is ${expected(takes)}`);
+        throw new Misfit(
+          `\`${name}\` is longer than ${takes.chars_max} characters`,
+          `\`${name}\` is ${expected(takes)}`,
+        );
       }
       return given;
     }
@@ -52,7 +67,10 @@ export function checked(name: string, takes: Takes, given: unknown): Value {
       return choice(name, takes.of, given);
     case 'zone':
       if (typeof given !== 'string' || !knowsZone(given)) {
-        throw new Misfit(`\`${name}\` is no time zone`, 'write a name such as "Asia/Shanghai" or "Europe/Berlin"');
+        throw new Misfit(
+          `\`${name}\` is no time zone`,
+          'write a name such as "Asia/Shanghai" or "Europe/Berlin"',
+        );
       }
       return given;
     case 'texts':
@@ -66,16 +84,26 @@ export function checked(name: string, takes: Takes, given: unknown): Value {
 /** What a key takes, for people. */
 export function expected(takes: Takes): string {
   switch (takes.kind) {
-    case 'bool': return '`true` or `false`';
-    case 'integer': return `a whole number from ${takes.min} to ${takes.max}`;
-    case 'span': return `a span with its unit, such as "45s", from ${showSpan(takes.min_ms)} to ${showSpan(takes.max_ms)}`;
-    case 'size': return `a size with its unit, such as "8MB", from ${showSize(takes.min)} to ${showSize(takes.max)}`;
-    case 'text': return `text of 1 to ${takes.chars_max} characters`;
-    case 'choice': return `one of ${listed(takes.of)}`;
-    case 'choices': return `a list of ${listed(takes.of)}`;
-    case 'texts': return 'a list of texts, none of them twice';
-    case 'zone': return 'the name of a time zone, such as "Asia/Shanghai"';
-    case 'candidates': return 'a list such as ["provider/model", {"route": "provider/model", "max_sessions": 2}]';
+    case 'bool':
+      return '`true` or `false`';
+    case 'integer':
+      return `a whole number from ${takes.min} to ${takes.max}`;
+    case 'span':
+      return `a span with its unit, such as "45s", from ${showSpan(takes.min_ms)} to ${showSpan(takes.max_ms)}`;
+    case 'size':
+      return `a size with its unit, such as "8MB", from ${showSize(takes.min)} to ${showSize(takes.max)}`;
+    case 'text':
+      return `text of 1 to ${takes.chars_max} characters`;
+    case 'choice':
+      return `one of ${listed(takes.of)}`;
+    case 'choices':
+      return `a list of ${listed(takes.of)}`;
+    case 'texts':
+      return 'a list of texts, none of them twice';
+    case 'zone':
+      return 'the name of a time zone, such as "Asia/Shanghai"';
+    case 'candidates':
+      return 'a list such as ["provider/model", {"route": "provider/model", "max_sessions": 2}]';
   }
 }
 
@@ -93,7 +121,10 @@ export function showSpan(ms: number): string {
 
 /** A size as the file would write it. */
 export function showSize(bytes: number): string {
-  const binary = shownIn(bytes, SIZES.filter(([name]) => name === 'B' || name.includes('i')));
+  const binary = shownIn(
+    bytes,
+    SIZES.filter(([name]) => name === 'B' || name.includes('i')),
+  );
   const decimal = shownIn(bytes, SIZES.slice(0, 4));
   return decimal.length < binary.length ? decimal : binary;
 }
@@ -104,7 +135,10 @@ export function nearest(name: string, names: Iterable<string>): string | undefin
   let best: readonly [string, number] | undefined;
   for (const known of names) {
     const away = distance(lower, known.toLowerCase());
-    const near = away <= 1 || away * 3 <= known.length || (lower.length >= 4 && known.toLowerCase().includes(lower));
+    const near =
+      away <= 1 ||
+      away * 3 <= known.length ||
+      (lower.length >= 4 && known.toLowerCase().includes(lower));
     if (near && (!best || away < best[1])) best = [known, away];
   }
   return best?.[0];
@@ -114,7 +148,10 @@ function within(name: string, value: number, min: number, max: number, takes: Ta
   if (value >= min && value <= max) return value;
   const bound = value < min ? min : max;
   const side = value < min ? 'at least' : 'at most';
-  throw new Misfit(`\`${name}\` is ${side} ${written(takes, bound)}`, `\`${name}\` is ${expected(takes)}`);
+  throw new Misfit(
+    `\`${name}\` is ${side} ${written(takes, bound)}`,
+    `\`${name}\` is ${expected(takes)}`,
+  );
 }
 
 function units(name: string, given: unknown, known: readonly Unit[], takes: Takes): number {
@@ -146,12 +183,17 @@ function choice(name: string, of: readonly string[], given: unknown): string {
   if (found !== undefined) return found;
   const near = typeof given === 'string' ? nearest(given, of) : undefined;
   const hint = near === undefined ? '' : `did you mean "${near}"? `;
-  throw new Misfit(`\`${name}\` does not know ${shown(JSON.stringify(given) ?? '')}`, `${hint}it is one of ${listed(of)}`);
+  throw new Misfit(
+    `\`${name}\` does not know ${shown(JSON.stringify(given) ?? '')}`,
+    `${hint}it is one of ${listed(of)}`,
+  );
 }
 
 function texts(name: string, takes: Takes, given: unknown): readonly string[] {
   const list: unknown[] = Array.isArray(given) ? given : [null];
-  const good = list.every((one): one is string => typeof one === 'string' && one.trim() !== '' && one.length <= 300);
+  const good = list.every(
+    (one): one is string => typeof one === 'string' && one.trim() !== '' && one.length <= 300,
+  );
   if (!good || new Set(list).size !== list.length || list.length > 1_000) {
     throw new Misfit(`\`${name}\` does not fit`, `\`${name}\` is ${expected(takes)}`);
   }
@@ -175,7 +217,11 @@ function distance(a: string, b: string): number {
     const row = [i];
     for (let j = 1; j <= b.length; j += 1) {
       const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      let least = Math.min((rows[i - 1]?.[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (rows[i - 1]?.[j - 1] ?? 0) + cost);
+      let least = Math.min(
+        (rows[i - 1]?.[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (rows[i - 1]?.[j - 1] ?? 0) + cost,
+      );
       if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
         least = Math.min(least, (rows[i - 2]?.[j - 2] ?? 0) + 1);
       }

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FileTrouble, Folder } from '../src/files.ts';
@@ -31,20 +40,31 @@ test('lines are added behind a line that a killed process left unfinished', (t) 
   assert.equal(folder.tail('b.jsonl', 8)?.text, '');
 });
 
-test('g12 a full disk is told as such, and leaves no part of what was added', { skip: !existsSync('/dev/full') }, (t) => {
-  const folder = new Folder(folderFor(t), Date.now);
-  symlinkSync('/dev/full', folder.at('full.jsonl'));
-  assert.throws(() => folder.append('full.jsonl', 'x\n'), (error) => error instanceof FileTrouble && error.trouble === 'full');
-  const file = new URL('../src/files.ts', import.meta.url).href;
-  const script = `import { Folder } from '${file}';
+test(
+  'g12 a full disk is told as such, and leaves no part of what was added',
+  { skip: !existsSync('/dev/full') },
+  (t) => {
+    const folder = new Folder(folderFor(t), Date.now);
+    symlinkSync('/dev/full', folder.at('full.jsonl'));
+    assert.throws(
+      () => folder.append('full.jsonl', 'x\n'),
+      (error) => error instanceof FileTrouble && error.trouble === 'full',
+    );
+    const file = new URL('../src/files.ts', import.meta.url).href;
+    const script = `import { Folder } from '${file}';
     process.on('SIGXFSZ', () => {});
     const folder = new Folder(${JSON.stringify(folder.path)}, Date.now);
     try { folder.append('a.jsonl', 'y'.repeat(5000) + '\\n'); } catch (error) { console.log(error.trouble); }`;
-  writeFileSync(folder.at('a.jsonl'), 'x\n');
-  const run = spawnSync('bash', ['-c', 'ulimit -f 4; exec "$0" --input-type=module -e "$1"', process.execPath, script], { encoding: 'utf8' });
-  assert.match(run.stdout, /full/, run.stderr);
-  assert.equal(readFileSync(folder.at('a.jsonl'), 'utf8'), 'x\n');
-});
+    writeFileSync(folder.at('a.jsonl'), 'x\n');
+    const run = spawnSync(
+      'bash',
+      ['-c', 'ulimit -f 4; exec "$0" --input-type=module -e "$1"', process.execPath, script],
+      { encoding: 'utf8' },
+    );
+    assert.match(run.stdout, /full/, run.stderr);
+    assert.equal(readFileSync(folder.at('a.jsonl'), 'utf8'), 'x\n');
+  },
+);
 
 test('one process writes at a time; the lock of a dead one is taken away, of a living one not', (t) => {
   let now = Date.now();
@@ -55,19 +75,32 @@ test('one process writes at a time; the lock of a dead one is taken away, of a l
     one.locked(() => assert.throws(() => other.locked(() => 0), locked));
     assert.throws(() => other.locked(() => 0), locked);
   });
-  assert.equal(other.locked(() => 1), 1);
+  assert.equal(
+    other.locked(() => 1),
+    1,
+  );
   const lock = one.at('lock');
-  const dead = spawnSync(process.execPath, ['-e', 'console.log(process.pid)'], { encoding: 'utf8' }).stdout.trim();
-  const host = spawnSync(process.execPath, ['-e', 'console.log(os.hostname())'], { encoding: 'utf8' }).stdout.trim();
+  const dead = spawnSync(process.execPath, ['-e', 'console.log(process.pid)'], {
+    encoding: 'utf8',
+  }).stdout.trim();
+  const host = spawnSync(process.execPath, ['-e', 'console.log(os.hostname())'], {
+    encoding: 'utf8',
+  }).stdout.trim();
   writeFileSync(lock, `${host} ${dead} x`);
   assert.throws(() => one.locked(() => 0), locked, 'it is fresh');
   now += 11_000;
-  assert.equal(one.locked(() => 2), 2);
+  assert.equal(
+    one.locked(() => 2),
+    2,
+  );
   writeFileSync(lock, `${host} ${process.pid} x`);
   utimesSync(lock, now / 1000 - 11, now / 1000 - 11);
   assert.throws(() => one.locked(() => 0), locked, 'its process lives');
   utimesSync(lock, now / 1000 - 61, now / 1000 - 61);
-  assert.equal(one.locked(() => 3), 3);
+  assert.equal(
+    one.locked(() => 3),
+    3,
+  );
 });
 
 test('many processes add to one file and none loses a line', (t) => {
@@ -81,7 +114,9 @@ test('many processes add to one file and none loses a line', (t) => {
       catch (error) { if (error.trouble !== 'locked') throw error; }
     }`;
   const shell = [1, 2, 3].map(() => `"$0" --input-type=module -e "$1" "$2" &`).join(' ');
-  const run = spawnSync('bash', ['-c', `${shell} wait`, process.execPath, script, folder.path], { encoding: 'utf8' });
+  const run = spawnSync('bash', ['-c', `${shell} wait`, process.execPath, script, folder.path], {
+    encoding: 'utf8',
+  });
   assert.equal(run.stderr, '');
   assert.equal(folder.read('sum')?.text, '90');
   assert.deepEqual(readdirSync(folder.path), ['sum']);

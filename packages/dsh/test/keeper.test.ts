@@ -12,30 +12,64 @@ import { folderFor, HandClock } from './home-support.ts';
 const ROUTE = { provider: 'p', model: 'a/b' };
 const PLACE: Place = { session: 's', queue: 'q', route: ROUTE };
 
-function keeper(test: TestContext, path = folderFor(test), options: { max?: number; clock?: HandClock } = {}) {
+function keeper(
+  test: TestContext,
+  path = folderFor(test),
+  options: { max?: number; clock?: HandClock } = {},
+) {
   const clock = options.clock ?? new HandClock();
   const folder = new Folder(path, Date.now);
-  const from = { folder, clock, day: (ms: number) => Math.floor(ms / 86_400_000), journalMax: () => options.max ?? 200 };
+  const from = {
+    folder,
+    clock,
+    day: (ms: number) => Math.floor(ms / 86_400_000),
+    journalMax: () => options.max ?? 200,
+  };
   return { kept: new HomeKeeper(from), clock, folder, path };
 }
 
-function quarantined(day: number, place = PLACE, message = 'no credit'): [Fact, { message: string }] {
+function quarantined(
+  day: number,
+  place = PLACE,
+  message = 'no credit',
+): [Fact, { message: string }] {
   const quarantine = { class: 'quota_exhausted' as const, day, sinceMs: 5, untilMs: 9, paroles: 1 };
   return [{ kind: 'quarantined', place, quarantine, call: 'c1', attempt: 2 }, { message }];
 }
 
 function row(over: Partial<AttemptRow> = {}): AttemptRow {
   return {
-    call: 'c1', attempt: 1, session: 's', queue: 'q', route: ROUTE, beganMs: 1, tookMs: 2, state: 'complete',
-    speakingMs: 500, wasted: false, internal: false, ...over,
+    call: 'c1',
+    attempt: 1,
+    session: 's',
+    queue: 'q',
+    route: ROUTE,
+    beganMs: 1,
+    tookMs: 2,
+    state: 'complete',
+    speakingMs: 500,
+    wasted: false,
+    internal: false,
+    ...over,
   };
 }
 
-function attempted(verdict: Verdict, over: Partial<Extract<Fact, { kind: 'attempted' }>> = {}): Fact {
-  return { kind: 'attempted', call: 'c1', attempt: 1, route: ROUTE, verdict, speakingMs: 500, ...over };
+function attempted(
+  verdict: Verdict,
+  over: Partial<Extract<Fact, { kind: 'attempted' }>> = {},
+): Fact {
+  return {
+    kind: 'attempted',
+    call: 'c1',
+    attempt: 1,
+    route: ROUTE,
+    verdict,
+    speakingMs: 500,
+    ...over,
+  };
 }
 
-test('r17 what was kept is recalled in the engine\'s words after a restart, on its own day alone', async (t) => {
+test("r17 what was kept is recalled in the engine's words after a restart, on its own day alone", async (t) => {
   const { kept, clock, path } = keeper(t);
   const { day } = kept.state;
   kept.keep(...quarantined(day));
@@ -47,7 +81,9 @@ test('r17 what was kept is recalled in the engine\'s words after a restart, on i
   const again = keeper(t, path, { clock }).kept;
   const names = new NameTable();
   assert.deepEqual(again.recall(names), [
-    `quarantined 1 1 1 quota_exhausted ${day} 5 9 - 1 0 0`, `verified 0 1 1 ${day}`, 'paused session 1',
+    `quarantined 1 1 1 quota_exhausted ${day} 5 9 - 1 0 0`,
+    `verified 0 1 1 ${day}`,
+    'paused session 1',
   ]);
   assert.deepEqual([...again.state.deleted], ['gone']);
   assert.equal(again.state.evidence(PLACE)?.message, 'no credit');
@@ -57,7 +93,11 @@ test('r17 what was kept is recalled in the engine\'s words after a restart, on i
   assert.deepEqual([...next.state.deleted], ['gone']);
   clock.wall -= 86_400_000;
   await next.flush();
-  assert.deepEqual(keeper(t, path, { clock }).kept.recall(new NameTable()), ['paused session 1'], 'a clock set back restores nothing');
+  assert.deepEqual(
+    keeper(t, path, { clock }).kept.recall(new NameTable()),
+    ['paused session 1'],
+    'a clock set back restores nothing',
+  );
 });
 
 test('r17 a lift and a lost mark are kept too', async (t) => {
@@ -74,7 +114,10 @@ test('r17 a lift and a lost mark are kept too', async (t) => {
 test('r29 r30 tallies and speeds are summed over attempts; chores and spared ones count nothing', async (t) => {
   const { kept, path, clock } = keeper(t);
   const both = (verdict: Verdict, tokens?: number, over: Partial<AttemptRow> = {}) => {
-    const known = { attempt: over.attempt ?? 1, ...(tokens === undefined ? {} : { outputTokens: tokens }) };
+    const known = {
+      attempt: over.attempt ?? 1,
+      ...(tokens === undefined ? {} : { outputTokens: tokens }),
+    };
     kept.attempted(row(over));
     kept.keep(attempted(verdict, known));
   };
@@ -99,16 +142,41 @@ test('r17 r34 no key and no prompt is in any file', async (t) => {
   const { kept, folder } = keeper(t);
   const secret = 'sk-marker-0123456789abcdef';
   const prompt = 'MARKER-PROMPT';
-  kept.keep(...quarantined(kept.state.day, PLACE, `Incorrect API key provided: ${secret}. ${'x'.repeat(900)} TAIL`));
+  kept.keep(
+    ...quarantined(
+      kept.state.day,
+      PLACE,
+      `Incorrect API key provided: ${secret}. ${'x'.repeat(900)} TAIL`,
+    ),
+  );
   const echo = { class: 'invalid_request' as const, day: kept.state.day, sinceMs: 1, paroles: 0 };
-  kept.keep({ kind: 'quarantined', place: { ...PLACE, queue: 'r' }, quarantine: echo, call: 'c', attempt: 1 },
-    { message: prompt, code: 'bad', param: 'messages[3]' });
+  kept.keep(
+    {
+      kind: 'quarantined',
+      place: { ...PLACE, queue: 'r' },
+      quarantine: echo,
+      call: 'c',
+      attempt: 1,
+    },
+    { message: prompt, code: 'bad', param: 'messages[3]' },
+  );
   kept.attempted(row({ class: 'content_filter', evidence: { message: prompt } }));
-  kept.note({ what: 'switched', session: 's', turn: 1, step: 1, head: ROUTE, from: ROUTE, to: ROUTE, reason: 'threshold', failure: { message: secret } });
+  kept.note({
+    what: 'switched',
+    session: 's',
+    turn: 1,
+    step: 1,
+    head: ROUTE,
+    from: ROUTE,
+    to: ROUTE,
+    reason: 'threshold',
+    failure: { message: secret },
+  });
   await kept.flush();
   for (const name of ['state.jsonl', 'journal.jsonl', 'ledger.jsonl']) {
     const text = readFileSync(folder.at(name), 'utf8');
-    for (const marker of [secret, 'marker-0123', prompt, 'TAIL']) assert.ok(!text.includes(marker), `${marker} in ${name}`);
+    for (const marker of [secret, 'marker-0123', prompt, 'TAIL'])
+      assert.ok(!text.includes(marker), `${marker} in ${name}`);
   }
   assert.match(readFileSync(folder.at('state.jsonl'), 'utf8'), /messages\[3\]/);
 });
@@ -122,12 +190,24 @@ test('r32 the journal keeps the newest entries, on and off, and pages', async (t
     kept.keep({ kind: 'rotated', session: n % 2 ? 's' : 'z', queue: 'q', truncations: n });
     if (n % 10 === 0) kept.flushNow();
   }
-  assert.deepEqual(shown, Array.from({ length: 130 }, (_, at) => at + 1));
+  assert.deepEqual(
+    shown,
+    Array.from({ length: 130 }, (_, at) => at + 1),
+  );
   const { entries, next } = kept.journal.page({ limit: 2 });
   assert.deepEqual([entries.map(({ number }) => number), next], [[130, 129], 129]);
-  assert.deepEqual(kept.journal.page({ limit: 9, before: 129 }).entries.map(({ number }) => number), [128, 127, 126]);
-  assert.deepEqual(kept.journal.page({ limit: 9, session: 's' }).entries.map(({ number }) => number), [129, 127]);
-  assert.ok(readFileSync(folder.at('journal.jsonl'), 'utf8').split('\n').length < 130, 'older lines are pruned from the file');
+  assert.deepEqual(
+    kept.journal.page({ limit: 9, before: 129 }).entries.map(({ number }) => number),
+    [128, 127, 126],
+  );
+  assert.deepEqual(
+    kept.journal.page({ limit: 9, session: 's' }).entries.map(({ number }) => number),
+    [129, 127],
+  );
+  assert.ok(
+    readFileSync(folder.at('journal.jsonl'), 'utf8').split('\n').length < 130,
+    'older lines are pruned from the file',
+  );
   assert.equal(keeper(t, path, { ...options, clock }).kept.journal.next(), 131, 'numbers go on');
   options.max = 0;
   kept.keep({ kind: 'rotated', session: 's', queue: 'q', truncations: 9 });
@@ -140,20 +220,65 @@ test('r34 the ledger sums what is reported, and tells waste apart', async (t) =>
   kept.attempted(row({ state: 'sent' }));
   kept.attempted(row({ inputTokens: 10, outputTokens: 4 }));
   kept.attempted(row({ attempt: 2, state: 'unknown', wasted: true, class: 'timeout' }));
-  kept.attempted(row({ attempt: 3, inputTokens: 7, wasted: true, route: { provider: 'z', model: 'm' } }));
-  kept.ended({ call: 'c1', session: 's', queue: 'q', beganMs: 1, tookMs: 9, attempts: 3, state: 'whole', internal: false, route: ROUTE });
+  kept.attempted(
+    row({ attempt: 3, inputTokens: 7, wasted: true, route: { provider: 'z', model: 'm' } }),
+  );
+  kept.ended({
+    call: 'c1',
+    session: 's',
+    queue: 'q',
+    beganMs: 1,
+    tookMs: 9,
+    attempts: 3,
+    state: 'whole',
+    internal: false,
+    route: ROUTE,
+  });
   await kept.flush();
   const { ledger } = keeper(t, path, { clock }).kept;
   const { sums, next } = ledger.sums({ by: 'route', limit: 1 });
   assert.equal(next, 'p/a/b');
-  assert.deepEqual(sums, [{
-    key: 'p/a/b', complete: 1, unknown: 1,
-    all: { attempts: 2, cached: 0, priced: 0, cost: [], input: { reported: 10, estimated: 0 }, output: { reported: 4, estimated: 0 } },
-    waste: { attempts: 1, cached: 0, priced: 0, cost: [], input: { reported: 0, estimated: 0 }, output: { reported: 0, estimated: 0 } },
-  }]);
-  assert.deepEqual(ledger.sums({ by: 'route', limit: 9, after: 'p/a/b' }).sums.map(({ key, waste }) => [key, waste.input.reported]), [['z/m', 7]]);
-  assert.deepEqual(ledger.attemptsOf('c1').map(({ attempt, state }) => [attempt, state]), [[1, 'complete'], [2, 'unknown'], [3, 'complete']]);
-  assert.deepEqual(ledger.calls(9).map(({ call, route }) => [call, route]), [['c1', 'p/a/b']]);
+  assert.deepEqual(sums, [
+    {
+      key: 'p/a/b',
+      complete: 1,
+      unknown: 1,
+      all: {
+        attempts: 2,
+        cached: 0,
+        priced: 0,
+        cost: [],
+        input: { reported: 10, estimated: 0 },
+        output: { reported: 4, estimated: 0 },
+      },
+      waste: {
+        attempts: 1,
+        cached: 0,
+        priced: 0,
+        cost: [],
+        input: { reported: 0, estimated: 0 },
+        output: { reported: 0, estimated: 0 },
+      },
+    },
+  ]);
+  assert.deepEqual(
+    ledger
+      .sums({ by: 'route', limit: 9, after: 'p/a/b' })
+      .sums.map(({ key, waste }) => [key, waste.input.reported]),
+    [['z/m', 7]],
+  );
+  assert.deepEqual(
+    ledger.attemptsOf('c1').map(({ attempt, state }) => [attempt, state]),
+    [
+      [1, 'complete'],
+      [2, 'unknown'],
+      [3, 'complete'],
+    ],
+  );
+  assert.deepEqual(
+    ledger.calls(9).map(({ call, route }) => [call, route]),
+    [['c1', 'p/a/b']],
+  );
 });
 
 test('g13 two processes on one home lose nothing of each other and count nothing twice', async (t) => {
@@ -174,7 +299,10 @@ test('g13 two processes on one home lose nothing of each other and count nothing
   await one.flush();
   for (let n = 0; n < 1_100; n += 1) one.keep({ kind: 'verified', place: PLACE, day });
   await one.flush();
-  assert.ok(readFileSync(folder.at('state.jsonl'), 'utf8').split('\n').length < 20, 'it was made shorter');
+  assert.ok(
+    readFileSync(folder.at('state.jsonl'), 'utf8').split('\n').length < 20,
+    'it was made shorter',
+  );
   count(other, 'd2');
   await other.flush();
   const whole = keeper(t, path, { clock }).kept;
@@ -185,7 +313,11 @@ test('g13 two processes on one home lose nothing of each other and count nothing
     assert.equal(kept.ledger.attempts(9).length, 4);
   }
   const numbers = whole.journal.entries.map(({ number }) => number);
-  assert.deepEqual(numbers, numbers.map((_, at) => at + 1), 'one sequence of numbers');
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, at) => at + 1),
+    'one sequence of numbers',
+  );
 });
 
 /** A disk that is full when it is told to be. */
@@ -210,7 +342,11 @@ test('g12 a full disk stops recording and says so, and recording goes on by itse
   kept.attempted(row());
   clock.move(250);
   assert.equal(kept.recording().trouble, 'full');
-  assert.equal(kept.journal.page({ limit: 1 }).entries[0]?.what, 'quarantined', 'people see it all the same');
+  assert.equal(
+    kept.journal.page({ limit: 1 }).entries[0]?.what,
+    'quarantined',
+    'people see it all the same',
+  );
   folder.full = false;
   clock.move(1_000);
   assert.equal(kept.recording().trouble, null);
@@ -244,7 +380,10 @@ test('g12 a locked folder, a torn line, a damaged and a newer file', async (t) =
   assert.match(newer.recording().whyNot ?? '', /version 2/);
   newer.keep({ kind: 'paused' });
   await newer.flush();
-  assert.ok(!readFileSync(folder.at('state.jsonl'), 'utf8').includes('paused'), 'it is left as it was');
+  assert.ok(
+    !readFileSync(folder.at('state.jsonl'), 'utf8').includes('paused'),
+    'it is left as it was',
+  );
   writeFileSync(folder.at('state.jsonl'), 'garbage\n{}');
   const fresh = keeper(t, path, { clock }).kept;
   assert.deepEqual(fresh.recall(new NameTable()), []);
@@ -254,12 +393,23 @@ test('g12 a locked folder, a torn line, a damaged and a newer file', async (t) =
 
 test('without a folder everything is kept in memory', async () => {
   const clock = new HandClock();
-  const kept = new HomeKeeper({ folder: undefined, clock, day: () => 3, journalMax: () => 10 }, 'no home');
+  const kept = new HomeKeeper(
+    { folder: undefined, clock, day: () => 3, journalMax: () => 10 },
+    'no home',
+  );
   kept.keep(...quarantined(3));
   await kept.flush();
-  assert.deepEqual(kept.recording(), { trouble: null, dropped: 0, folder: null, whyNot: 'no home' });
+  assert.deepEqual(kept.recording(), {
+    trouble: null,
+    dropped: 0,
+    folder: null,
+    whyNot: 'no home',
+  });
   assert.equal(kept.recall(new NameTable()).length, 1);
-  assert.deepEqual(kept.journal.entries.map(({ what }) => what), ['quarantined']);
+  assert.deepEqual(
+    kept.journal.entries.map(({ what }) => what),
+    ['quarantined'],
+  );
 });
 
 test('g12 a process that is killed loses no quarantine older than a moment', async (t) => {
@@ -275,11 +425,18 @@ test('g12 a process that is killed loses no quarantine older than a moment', asy
     kept.keep({ kind: 'quarantined', place: { session: 's', queue: 'q', route: { provider: 'p', model: 'm' } }, quarantine, call: 'c', attempt: 1 });
     kept.on(() => process.stdout.write('written'));
     setInterval(() => {}, 1_000);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(child.stdout, 'data');
   child.kill('SIGKILL');
   await once(child, 'exit');
-  const kept = new HomeKeeper({ folder: new Folder(path, Date.now), clock: new HandClock(), day: () => 7, journalMax: () => 9 });
+  const kept = new HomeKeeper({
+    folder: new Folder(path, Date.now),
+    clock: new HandClock(),
+    day: () => 7,
+    journalMax: () => 9,
+  });
   assert.equal(kept.recall(new NameTable()).length, 1);
   assert.equal(kept.journal.entries.length, 1);
 });

@@ -12,14 +12,18 @@ import { checked, Misfit, nearest, showSize, showSpan } from '../src/values.ts';
 import { folderFor, HandClock } from './home-support.ts';
 
 const of = (document: unknown) => readSettings(document);
-const problems = (document: unknown) => of(document).problems.map(({ path, message, hint }) => `${path}: ${message}; ${hint}`);
+const problems = (document: unknown) =>
+  of(document).problems.map(({ path, message, hint }) => `${path}: ${message}; ${hint}`);
 
 function opened(path: string, text?: string) {
   const [clock, folder] = [new HandClock(), new Folder(path, Date.now)];
   if (text !== undefined) writeFileSync(folder.at('settings.json'), text);
   const heard: string[] = [];
   const file = new SettingsFile(folder, clock);
-  file.on({ taken: () => heard.push('taken'), refused: (problem) => heard.push(`refused ${problem.message}`) });
+  file.on({
+    taken: () => heard.push('taken'),
+    refused: (problem) => heard.push(`refused ${problem.message}`),
+  });
   return { clock, folder, file, heard, path: folder.at('settings.json') };
 }
 
@@ -34,25 +38,43 @@ function code(work: () => unknown): EditCode | undefined {
 }
 
 test('the list of keys is the one that the page prints', () => {
-  assert.equal(readFileSync(new URL('../src/keys.ts', import.meta.url), 'utf8'), printed(page()), 'run `node scripts/keys.mjs`');
+  assert.equal(
+    readFileSync(new URL('../src/keys.ts', import.meta.url), 'utf8'),
+    printed(page()),
+    'run `node scripts/keys.mjs`',
+  );
 });
 
 test('r46 what is out of bounds is refused with the bound named', () => {
   const bounds: readonly (readonly [string, unknown, RegExp])[] = [
-    ['retries', 11, /`retries` is at most 10/], ['retries', -1, /at least 0/],
-    ['continue_delay', '601s', /at most 10m/], ['wait_max', '11m', /at most 10m/],
-    ['idle_timeout', '3601s', /at most 1h/], ['cooldown', '61m', /at most 1h/], ['lease_rest', '301s', /at most 5m/],
+    ['retries', 11, /`retries` is at most 10/],
+    ['retries', -1, /at least 0/],
+    ['continue_delay', '601s', /at most 10m/],
+    ['wait_max', '11m', /at most 10m/],
+    ['idle_timeout', '3601s', /at most 1h/],
+    ['cooldown', '61m', /at most 1h/],
+    ['lease_rest', '301s', /at most 5m/],
   ];
   for (const [name, value, said] of bounds) {
     assert.match(problems({ defaults: { [name]: value } }).join(), said, name);
     assert.match(problems({ queues: { a: { [name]: value } } }).join(), said, name);
   }
   assert.match(problems({ reset_hour: 24 }).join(), /at most 23/);
-  const row = (max_sessions: number) => ({ queues: { a: { candidates: [{ route: 'p/m', max_sessions }] } } });
+  const row = (max_sessions: number) => ({
+    queues: { a: { candidates: [{ route: 'p/m', max_sessions }] } },
+  });
   assert.match(problems(row(17)).join(), /at most 16/);
   assert.match(problems(row(0)).join(), /at least 1/);
   const inside = {
-    reset_hour: 23, defaults: { retries: 10, continue_delay: '600s', wait_max: 0, idle_timeout: '3600s', cooldown: '1h', lease_rest: '5m' },
+    reset_hour: 23,
+    defaults: {
+      retries: 10,
+      continue_delay: '600s',
+      wait_max: 0,
+      idle_timeout: '3600s',
+      cooldown: '1h',
+      lease_rest: '5m',
+    },
     ...row(16),
   };
   assert.deepEqual(problems(inside), []);
@@ -62,16 +84,22 @@ test('every key is taken at both of its bounds and refused beyond', () => {
   for (const { name, takes } of KEYS) {
     if (takes.kind === 'integer') {
       for (const value of [takes.min, takes.max]) assert.equal(checked(name, takes, value), value);
-      for (const value of [takes.min - 1, takes.max + 1, 0.5]) assert.throws(() => checked(name, takes, value), Misfit);
+      for (const value of [takes.min - 1, takes.max + 1, 0.5])
+        assert.throws(() => checked(name, takes, value), Misfit);
     } else if (takes.kind === 'span') {
-      for (const ms of [takes.min_ms, takes.max_ms]) assert.equal(checked(name, takes, showSpan(ms)), ms);
+      for (const ms of [takes.min_ms, takes.max_ms])
+        assert.equal(checked(name, takes, showSpan(ms)), ms);
       assert.throws(() => checked(name, takes, `${takes.max_ms + 1}ms`), Misfit);
       assert.throws(() => checked(name, takes, takes.max_ms), Misfit, 'a number without its unit');
     } else if (takes.kind === 'size') {
-      for (const bytes of [takes.min, takes.max]) assert.equal(checked(name, takes, showSize(bytes)), bytes);
+      for (const bytes of [takes.min, takes.max])
+        assert.equal(checked(name, takes, showSize(bytes)), bytes);
       assert.throws(() => checked(name, takes, `${takes.max + 1}B`), Misfit);
     } else if (takes.kind === 'text') {
-      assert.equal(checked(name, takes, '续'.repeat(takes.chars_max)), '续'.repeat(takes.chars_max));
+      assert.equal(
+        checked(name, takes, '续'.repeat(takes.chars_max)),
+        '续'.repeat(takes.chars_max),
+      );
       assert.throws(() => checked(name, takes, 'x'.repeat(takes.chars_max + 1)), Misfit);
     } else if (takes.kind === 'choice') {
       for (const one of takes.of) assert.equal(checked(name, takes, one), one);
@@ -83,16 +111,26 @@ test('every key is taken at both of its bounds and refused beyond', () => {
 test('unknown keys are refused and the nearest one is named', () => {
   assert.match(problems({ defaults: { retrys: 1 } }).join(), /no key `retrys`.*`retries`/);
   assert.match(problems({ queue: {} }).join(), /`queue`.*`queues`/);
-  assert.match(problems({ queues: { a: { candidates: [{ route: 'p/m', efort: 'x' }] } } }).join(), /`effort`/);
+  assert.match(
+    problems({ queues: { a: { candidates: [{ route: 'p/m', efort: 'x' }] } } }).join(),
+    /`effort`/,
+  );
   assert.match(problems({ continuation: { on_failures: true } }).join(), /`on_failure`/);
   assert.equal(nearest('zzzz', ['retries']), undefined);
 });
 
 test('r2 r6 a route stands once in a queue, and a queue of ours never', () => {
   assert.match(problems({ queues: { a: { candidates: ['p/m', 'p/m'] } } }).join(), /twice/);
-  assert.match(problems({ queues: { a: { candidates: ['ekiden/default'] } } }).join(), /cannot contain a queue/);
+  assert.match(
+    problems({ queues: { a: { candidates: ['ekiden/default'] } } }).join(),
+    /cannot contain a queue/,
+  );
   assert.match(problems({ queues: { 12: {} } }).join(), /no queue id/);
-  assert.deepEqual(candidateLines('p/m\n a|b/c # note\n# nothing\n\nq  x'), ['p/m', 'a/b/c', 'q/x']);
+  assert.deepEqual(candidateLines('p/m\n a|b/c # note\n# nothing\n\nq  x'), [
+    'p/m',
+    'a/b/c',
+    'q/x',
+  ]);
 });
 
 test('a value comes from the queue, else from defaults, else from the preset in this host', () => {
@@ -100,15 +138,39 @@ test('a value comes from the queue, else from defaults, else from the preset in 
   const [a, b] = config.queues;
   assert.equal(valueOf(config, a?.set ?? {}, 'retries'), 1);
   assert.equal(valueOf(config, b?.set ?? {}, 'retries'), 4);
-  const here = Object.fromEntries(['retry_pause', 'continue_on_failover', 'continue_delay', 'idle_timeout',
-    'headers_timeout', 'parole_after', 'parole_max', 'lease_idle', 'lease_rest', 'cooldown', 'commit']
-    .map((name) => [name, valueOf(config, {}, name)]));
+  const here = Object.fromEntries(
+    [
+      'retry_pause',
+      'continue_on_failover',
+      'continue_delay',
+      'idle_timeout',
+      'headers_timeout',
+      'parole_after',
+      'parole_max',
+      'lease_idle',
+      'lease_rest',
+      'cooldown',
+      'commit',
+    ].map((name) => [name, valueOf(config, {}, name)]),
+  );
   assert.deepEqual(here, {
-    retry_pause: 0, continue_on_failover: 'always', continue_delay: 5_000, idle_timeout: 120_000,
-    headers_timeout: 0, parole_after: 600_000, parole_max: 14_400_000, lease_idle: 1_800_000, lease_rest: 5_000,
-    cooldown: 60_000, commit: 'first-token',
+    retry_pause: 0,
+    continue_on_failover: 'always',
+    continue_delay: 5_000,
+    idle_timeout: 120_000,
+    headers_timeout: 0,
+    parole_after: 600_000,
+    parole_max: 14_400_000,
+    lease_idle: 1_800_000,
+    lease_rest: 5_000,
+    cooldown: 60_000,
+    commit: 'first-token',
   });
-  assert.equal(valueOf(of({ defaults: { rescue: false } }).config, {}, 'commit'), 'first-output', 'r10');
+  assert.equal(
+    valueOf(of({ defaults: { rescue: false } }).config, {}, 'commit'),
+    'first-output',
+    'r10',
+  );
   assert.equal(keyAt('queues.a.b.candidates.3.idle_timeout')?.name, 'idle_timeout');
   assert.equal(keyAt('queues.a.reset_hour'), undefined);
 });
@@ -145,11 +207,23 @@ test('g7 a bad edit keeps the last good settings, is told with its line, and a g
     return heard.splice(0);
   };
   assert.deepEqual(write('{"queues":{"a":{"retries":2}}}'), ['taken']);
-  assert.deepEqual(write('{\n "queues": {"a": {"retries": 99}}}'), ['refused `retries` is at most 10']);
+  assert.deepEqual(write('{\n "queues": {"a": {"retries": 99}}}'), [
+    'refused `retries` is at most 10',
+  ]);
   assert.equal(file.config.queues[0]?.set['retries'], 2);
-  assert.deepEqual(file.status().refused.map(({ path: at, spot }) => [at, spot?.line]), [['queues.a.retries', 2]]);
-  assert.equal(code(() => file.reload()), 'invalid_settings');
-  assert.equal(code(() => file.change(undefined, [{ do: 'set', path: 'reset_hour', value: 3 }])), 'refused', 'mend it first');
+  assert.deepEqual(
+    file.status().refused.map(({ path: at, spot }) => [at, spot?.line]),
+    [['queues.a.retries', 2]],
+  );
+  assert.equal(
+    code(() => file.reload()),
+    'invalid_settings',
+  );
+  assert.equal(
+    code(() => file.change(undefined, [{ do: 'set', path: 'reset_hour', value: 3 }])),
+    'refused',
+    'mend it first',
+  );
   assert.deepEqual(write('{"queues":{"a":{"retries":2}}}'), []);
   assert.deepEqual(file.status().refused, []);
   assert.deepEqual(write('{"queues":{"a":{"retries":3}}}'), ['taken']);
@@ -163,47 +237,84 @@ test('r1 queues are made, renamed, ordered and deleted; the last one stays, a re
   assert.deepEqual(ids(), ['default 默认模板'], 'there is one before anybody made one');
   file.change('absent', [{ do: 'add_queue', id: 'fast', name: '快', routes: ['p/m'] }]);
   assert.deepEqual(ids(), ['default 默认模板', 'fast 快']);
-  file.change(undefined, [{ do: 'order_queues', ids: ['fast', 'default'] }, { do: 'set', path: 'queues.fast.name', value: '更快' }]);
+  file.change(undefined, [
+    { do: 'order_queues', ids: ['fast', 'default'] },
+    { do: 'set', path: 'queues.fast.name', value: '更快' },
+  ]);
   assert.deepEqual(ids(), ['fast 更快', 'default 默认模板']);
   file.change(undefined, [{ do: 'delete_queue', id: 'default' }]);
-  assert.equal(code(() => file.change(undefined, [{ do: 'delete_queue', id: 'fast' }])), 'refused');
+  assert.equal(
+    code(() => file.change(undefined, [{ do: 'delete_queue', id: 'fast' }])),
+    'refused',
+  );
   assert.deepEqual(ids(), ['fast 更快']);
   assert.deepEqual(heard, ['taken', 'taken', 'taken']);
-  assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')), { version: 1, queues: { fast: { name: '更快', candidates: ['p/m'] } } });
+  assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')), {
+    version: 1,
+    queues: { fast: { name: '更快', candidates: ['p/m'] } },
+  });
 });
 
 test('changes are made all or none, and only to what was seen', (t) => {
-  const { file, path } = opened(folderFor(t), '{"queues":{"a":{"candidates":["p/m",{"route":"p/n","effort":"high"}]}}}');
+  const { file, path } = opened(
+    folderFor(t),
+    '{"queues":{"a":{"candidates":["p/m",{"route":"p/n","effort":"high"}]}}}',
+  );
   const { hash } = file.status();
   const make = (...changes: Change[]) => code(() => file.change(undefined, changes));
-  assert.equal(make({ do: 'set', path: 'defaults.retries', value: 1 }, { do: 'set', path: 'defaults.retries', value: 11 }), 'refused');
+  assert.equal(
+    make(
+      { do: 'set', path: 'defaults.retries', value: 1 },
+      { do: 'set', path: 'defaults.retries', value: 11 },
+    ),
+    'refused',
+  );
   assert.equal(file.status().hash, hash);
-  assert.equal(make({ do: 'set_candidate', queue: 'a', route: 'p/m', key: 'max_sessions', value: 2 }), undefined);
-  assert.equal(code(() => file.change(hash, [{ do: 'unset', path: 'defaults.retries' }])), 'changed');
+  assert.equal(
+    make({ do: 'set_candidate', queue: 'a', route: 'p/m', key: 'max_sessions', value: 2 }),
+    undefined,
+  );
+  assert.equal(
+    code(() => file.change(hash, [{ do: 'unset', path: 'defaults.retries' }])),
+    'changed',
+  );
   assert.equal(make({ do: 'order_candidates', queue: 'a', routes: ['p/n', 'p/m'] }), undefined);
   assert.equal(make({ do: 'order_candidates', queue: 'a', routes: ['p/n'] }), 'refused');
   assert.equal(make({ do: 'set', path: 'queues.a.candidates.0.effort', value: 'low' }), undefined);
-  assert.equal(make({ do: 'set_candidate', queue: 'a', route: 'p/m', key: 'max_sessions' }), undefined);
+  assert.equal(
+    make({ do: 'set_candidate', queue: 'a', route: 'p/m', key: 'max_sessions' }),
+    undefined,
+  );
   assert.equal(make({ do: 'add_candidate', queue: 'a', route: 'p/o', at: 1 }), undefined);
   assert.equal(make({ do: 'add_candidate', queue: 'a', route: 'ekiden/a' }), 'invalid_settings');
   assert.equal(make({ do: 'remove_candidate', queue: 'a', route: 'p/zzz' }), 'no_such_setting');
   assert.equal(make({ do: 'set', path: 'queues.b.retries', value: 1 }), 'no_such_setting');
-  assert.equal(make({ do: 'set', path: 'aliases.gpt-*', value: 'a' }, { do: 'set', path: 'idle', value: 1 }), 'no_such_setting');
+  assert.equal(
+    make({ do: 'set', path: 'aliases.gpt-*', value: 'a' }, { do: 'set', path: 'idle', value: 1 }),
+    'no_such_setting',
+  );
   assert.equal(make({ do: 'set', path: 'aliases.gpt-*', value: 'a' }), undefined);
   assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')), {
-    queues: { a: { candidates: [{ route: 'p/n', effort: 'low' }, 'p/o', 'p/m'] } }, aliases: { 'gpt-*': 'a' },
+    queues: { a: { candidates: [{ route: 'p/n', effort: 'low' }, 'p/o', 'p/m'] } },
+    aliases: { 'gpt-*': 'a' },
   });
 });
 
 test('without a folder, and where the file cannot be written, changes are refused and it is said why', (t) => {
   const clock = new HandClock();
   const memory = new SettingsFile(undefined, clock, 'no home');
-  assert.equal(code(() => memory.change(undefined, [])), 'read_only');
+  assert.equal(
+    code(() => memory.change(undefined, [])),
+    'read_only',
+  );
   assert.equal(memory.status().readOnly, 'no home');
   const { file, folder } = opened(folderFor(t));
   symlinkSync('/dev/full', folder.at('elsewhere'));
   writeFileSync(folder.at('lock'), 'x');
-  assert.equal(code(() => file.change(undefined, [{ do: 'set', path: 'reset_hour', value: 2 }])), 'not_kept');
+  assert.equal(
+    code(() => file.change(undefined, [{ do: 'set', path: 'reset_hour', value: 2 }])),
+    'not_kept',
+  );
 });
 
 test('g12 settings that the disk does not take are not acknowledged, and the old ones stay', (t) => {
@@ -215,7 +326,10 @@ test('g12 settings that the disk does not take are not acknowledged, and the old
   const path = folderFor(t);
   writeFileSync(`${path}/settings.json`, '{"reset_hour":3}');
   const file = new SettingsFile(new FullFolder(path, Date.now), new HandClock());
-  assert.equal(code(() => file.change(undefined, [{ do: 'set', path: 'reset_hour', value: 5 }])), 'not_kept');
+  assert.equal(
+    code(() => file.change(undefined, [{ do: 'set', path: 'reset_hour', value: 5 }])),
+    'not_kept',
+  );
   assert.equal(file.config.sections['top']?.['reset_hour'], 3);
   assert.equal(readFileSync(`${path}/settings.json`, 'utf8'), '{"reset_hour":3}');
 });
