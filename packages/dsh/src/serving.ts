@@ -68,17 +68,31 @@ export function serve(ctx: Context, from: ServeFrom): void {
     const events = new Events(from.home, from.live, from.clock, from.instance);
     const endpoints = new Endpoints(operations(of), events, from.clock, fault);
     inner.effect(() => {
-      const unregister = web.register({
-        kind: 'prefix',
-        path: PREFIX,
-        handler: (request, response) => endpoints.handle(request, response),
-      });
+      const unregister = register(web, endpoints, fault);
       return () => {
         unregister();
         events.close();
       };
     }, 'model relay endpoints');
   });
+}
+
+/** A copy of this plugin that is being unloaded may still hold the path. */
+function register(
+  web: WebServer,
+  endpoints: Endpoints,
+  fault: (message: string) => void,
+): () => void {
+  try {
+    return web.register({
+      kind: 'prefix',
+      path: PREFIX,
+      handler: (request, response) => endpoints.handle(request, response),
+    });
+  } catch (error) {
+    fault(`model relay: the path ${PREFIX} is taken: ${messageOf(error)}`);
+    return () => {};
+  }
 }
 
 /** Another plugin may have the name already; then this one goes without. */

@@ -149,3 +149,22 @@ test('d1 d4 endpoints and service are there while the plugin is, and go with it'
   assert.equal(context.handler, undefined);
   assert.equal(heard.size, 0);
 });
+
+test('d4 a path that is taken is told, and throws at nobody', (t) => {
+  const clock = new HandClock();
+  const home = openHome(folderFor(t), clock, {
+    listProviders: () => [],
+    listModels: () => Promise.resolve([]),
+    resolveModelInfo: () => Promise.resolve({}),
+  });
+  t.after(() => home.close());
+  const context = new FakeContext();
+  context.webServer.register = () => {
+    throw new Error('duplicate route');
+  };
+  const live = { onEvent: () => () => {} } as unknown as Live;
+  const none = { timers: () => 0, classify: () => undefined };
+  serve(context as unknown as Context, { home, live, clock, instance: 'i', ...none });
+  assert.match(context.warned.join(), /\/ekiden is taken: duplicate route/);
+  for (const undo of context.undo) undo();
+});
