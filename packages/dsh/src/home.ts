@@ -62,7 +62,7 @@ export function openHome(path: string, clock: Clock, host: HostModels): Home {
   ];
   const kept = keeper;
   // A host that ends without unloading its plugins loses nothing that was learnt.
-  const last = (): void => kept.flushNow();
+  const last = (): void => kept.flushAtLast();
   process.on('exit', last);
   return {
     folder,

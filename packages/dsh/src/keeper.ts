@@ -43,6 +43,8 @@ import type {
 const GATHER_MS = 250;
 const LOCKED_AGAIN_MS = 20;
 const TROUBLE_AGAIN_MS = 1_000;
+/** How often the last flush of a process tries where another one holds the lock. */
+const LAST_TRIES = 25;
 /** A flush that somebody waits for gives up after this. */
 const FLUSH_MS = 2_000;
 
@@ -237,9 +239,19 @@ export class HomeKeeper implements Keeper {
     }
   }
 
+  /** Writes what waits, also where another process writes at this moment: it is done in a moment. */
+  flushAtLast(): void {
+    for (let tries = 0; tries < LAST_TRIES; tries += 1) {
+      this.flushNow();
+      if (this.#trouble !== 'locked') return;
+      // Nobody would come back to a promise: the process ends here.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCKED_AGAIN_MS);
+    }
+  }
+
   /** No more is written by itself. */
   close(): void {
-    this.flushNow();
+    this.flushAtLast();
     this.#timer?.();
     this.#timer = undefined;
     this.#heard.clear();

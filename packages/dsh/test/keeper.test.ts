@@ -440,3 +440,19 @@ test('g12 a process that is killed loses no quarantine older than a moment', asy
   assert.equal(kept.recall(new NameTable()).length, 1);
   assert.equal(kept.journal.entries.length, 1);
 });
+
+test('G12: what is learnt last is written although another process holds the lock at that moment', async (t) => {
+  const { kept, path } = keeper(t);
+  const files = new URL('../src/files.ts', import.meta.url).href;
+  const holding = `const { Folder } = await import(${JSON.stringify(files)});
+    new Folder(${JSON.stringify(path)}, Date.now).locked(() => {
+      process.stdout.write('held');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+    });`;
+  const other = spawn(process.execPath, ['--input-type=module', '-e', holding]);
+  await once(other.stdout, 'data');
+  kept.keep(...quarantined(kept.state.day));
+  kept.close();
+  await once(other, 'exit');
+  assert.equal(keeper(t, path).kept.recall(new NameTable()).length, 1);
+});
