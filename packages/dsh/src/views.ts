@@ -75,7 +75,7 @@ export function stateView(of: Looked): unknown {
       why_not: recording.whyNot,
     },
     settings: settingsStatus(of.home),
-    paused: status.paused.map((session) => session || null),
+    pauses: status.paused.map((session) => session || null),
     queues: of.home.plans.all().map((queue) => queueView(of, queue, status)),
     sessions: page.sessions,
     sessions_known: page.sessions_known,
@@ -101,10 +101,11 @@ export function sessionsView(
   const { config } = of.home.settings;
   const subAgents = single(config, 'appearance', 'subagent_sessions') === true;
   const foreign = single(config, 'appearance', 'foreign_sessions') === true;
-  const shown = status.sessions.filter(({ session, subAgent }) => {
-    const facts = of.facts(session);
+  const shown = status.sessions.filter((session) => {
+    if (!ranHere(session)) return false;
+    const facts = of.facts(session.session);
     // Of a session that the host does not know, nothing is known: it stays.
-    if (!subAgents && (facts?.subAgent ?? subAgent) === true) return false;
+    if (!subAgents && (facts?.subAgent ?? session.subAgent) === true) return false;
     return (
       foreign || asked.cwd === undefined || facts?.cwd === undefined || facts.cwd === asked.cwd
     );
@@ -121,6 +122,13 @@ export function sessionsView(
     sessions_known: shown.length,
     next: more ? (page.at(-1)?.session ?? null) : null,
   };
+}
+
+/** Whether a queue ran for it: the engine knows every session of the host whose turns have ended. */
+function ranHere(session: SessionStatus): boolean {
+  const { quarantined, verified, seats, truncations, speeds } = session;
+  const marks = [quarantined, verified, seats, truncations, speeds];
+  return session.running > 0 || session.runningNow !== undefined || marks.some((some) => some.length > 0);
 }
 
 /** One session. */
