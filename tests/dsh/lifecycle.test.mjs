@@ -3,14 +3,12 @@
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
-import { Home, uncaught } from './lab/host.mjs'
+import { Home, probe, uncaught } from './lab/host.mjs'
 
 import { trapping } from './lab/trap.mjs'
 import { Upstream, answerOf, exploded, gated, hang, ok } from './lab/upstream.mjs'
 
-const probe = path.join(path.dirname(fileURLToPath(import.meta.url)), 'lab', 'probe.mjs')
 const models = ['a', 'b', 'plain']
 const settings = {
   continuation: { enabled: false },
@@ -45,13 +43,6 @@ async function stopped(web) {
   assert.equal(code, 0, said)
 }
 
-/** The rows that the profile adds; the host takes a change while it runs. */
-function rows(home, patches) {
-  fs.writeFileSync(path.join(home.folder, 'profiles', 'web', 'cordis.patch.yml'), JSON.stringify(patches))
-}
-
-const probed = { insert: [{ id: 'lab-probe', name: probe }] }
-
 async function counts(web) {
   return (await fetch(`${web.base}/lab-probe`)).json()
 }
@@ -81,20 +72,20 @@ test('D4: with the plugin removed the host runs, loads every session, and says c
 }))
 
 test('D4: switched off while the host runs it leaves no listener, no timer and no provider behind, and comes back', () => at(async (home, upstream) => {
-  rows(home, [probed, { id: 'ekiden', disabled: true }])
+  home.rows([probe, { id: 'ekiden', disabled: true }])
   const web = await home.start()
   const session = await web.session('mock', 'plain')
   await web.turn(session, 'warm')
   const without = await counts(web)
   assert.ok(!without.providers.includes('ekiden'))
-  rows(home, [probed])
+  home.rows([probe])
   const on = await becomes(() => counts(web), seen => seen.providers.includes('ekiden'))
   assert.ok(on.providers.includes('ekiden'))
   assert.ok(Object.entries(on.listeners).some(([event, count]) => count > (without.listeners[event] ?? 0)), 'it listens')
   upstream.plan('a', exploded())
   await web.select(session, 'ekiden', 'first')
   assert.equal((await web.turn(session, 'hi')).text, answerOf('b'))
-  rows(home, [probed, { id: 'ekiden', disabled: true }])
+  home.rows([probe, { id: 'ekiden', disabled: true }])
   const off = await becomes(() => counts(web), seen => !seen.providers.includes('ekiden') && (seen.resources.Timeout ?? 0) <= (without.resources.Timeout ?? 0))
   assert.deepEqual(off.listeners, without.listeners)
   assert.deepEqual(off.process, without.process)
@@ -105,7 +96,7 @@ test('D4: switched off while the host runs it leaves no listener, no timer and n
   await assert.rejects(web.turn(session, 'and now?'), { code: 'model-unavailable' })
   await web.select(session, 'mock', 'plain')
   assert.equal((await web.turn(session, 'hi')).text, answerOf('plain'))
-  rows(home, [probed])
+  home.rows([probe])
   await becomes(() => counts(web), seen => seen.providers.includes('ekiden'))
   await web.select(session, 'ekiden', 'first')
   assert.equal((await web.turn(session, 'back')).text, answerOf('b'), 'what it knew before it knows again')
@@ -114,13 +105,13 @@ test('D4: switched off while the host runs it leaves no listener, no timer and n
 }))
 
 test('D4: switched off in the middle of a call the call ends, and the host goes on', () => at(async (home, upstream) => {
-  rows(home, [probed])
+  home.rows([probe])
   const web = await home.start()
   upstream.plan('a', hang())
   const session = await web.session('ekiden', 'first')
   await web.send(session, 'hi')
   const call = await upstream.arrived('a')
-  rows(home, [probed, { id: 'ekiden', disabled: true }])
+  home.rows([probe, { id: 'ekiden', disabled: true }])
   const { reason } = await web.ended_turn(session)
   assert.notEqual(reason.kind, 'completed')
   assert.ok((await call.over).left, 'upstream is let go')

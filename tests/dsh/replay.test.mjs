@@ -19,7 +19,7 @@ test('R33: a recorded history of the host replays natively, byte for byte', asyn
     },
   })
   const file = path.join(home.folder, 'history.txt')
-  fs.writeFileSync(path.join(home.folder, 'profiles', 'web', 'cordis.patch.yml'), JSON.stringify([{ id: 'ekiden', config: { record: file } }]))
+  home.rows([{ id: 'ekiden', config: { record: file } }])
   const web = await home.web()
   try {
     upstream.plan('a', [exploded(), exploded(), ok(), cut(), thinking('so', ok()), limited('retry after 1s'), ok(), tooLong(), ok(), truncated()])

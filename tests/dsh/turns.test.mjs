@@ -15,10 +15,10 @@ const q = {
   cut: stage.queue('cut', 1, { rotate_after: 0 }),
   tail: stage.queue('tail', 2),
 }
-stage.models('plain', 'plain-cut', 'plain-bad', 'plain-key', 'plain-both', 'plain-stop', 'plain-word', 'plain-long', 'plain-net', 'plain-ok',
-  { id: 'nowhere', provider: 'nowhere', profile: { baseURL: 'http://127.0.0.1:9/v1' } })
+stage.models('plain', 'plain-cut', 'plain-bad', 'plain-key', 'plain-both', 'plain-stop', 'plain-word', 'plain-long', 'plain-ok')
+stage.extra = { far: { candidates: ['lab-offline/far', 'mock/plain'], wait_max: '0s' } }
 
-before(() => stage.open())
+before(() => stage.open({ probe: true }))
 after(() => stage.close())
 
 /** The texts of a session's user messages, those that the host adds left out. */
@@ -106,7 +106,7 @@ test('R43: a bad key and this machine’s own network are not gone on from, and 
   stage.upstream.plan('plain-key', badKey())
   const key = await stage.web.session('mock', 'plain-key')
   await stage.web.send(key, 'try')
-  const net = await stage.web.session('nowhere', 'nowhere')
+  const net = await stage.web.session('lab-offline', 'far')
   await stage.web.send(net, 'try')
   await settled(key, 1)
   await settled(net, 1)
@@ -115,6 +115,14 @@ test('R43: a bad key and this machine’s own network are not gone on from, and 
   await stage.web.turn(other, 'meanwhile')
   assert.equal(userMessages(key).length, 1)
   assert.equal(userMessages(net).length, 1)
+})
+
+test('R43: through a queue, this machine’s own network quarantines nobody and is not passed on', async () => {
+  const session = await stage.session('far')
+  const { reason } = await stage.web.turn(session, 'try')
+  assert.equal(reason.kind, 'error')
+  assert.deepEqual((await stage.known(session)).quarantined, [])
+  assert.deepEqual(stage.upstream.of('plain'), [])
 })
 
 test('R44: the tail names the model that ran the turn, and only where a queue ran it', async () => {

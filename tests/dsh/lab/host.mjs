@@ -12,6 +12,9 @@ const tarball = process.env.DSH_PLUGIN
 /** How long an event may take before the test gives up. The machine may be slow; nothing waits that long by itself. */
 const PATIENCE_MS = 30_000
 
+/** The row that adds the tests' own plugin. */
+export const probe = { insert: [{ id: 'lab-probe', name: path.join(import.meta.dirname, 'probe.mjs') }] }
+
 /** A home of the host, with its settings and what the plugin keeps there. */
 export class Home {
   constructor(upstream, models) {
@@ -94,6 +97,11 @@ export class Home {
     fs.mkdirSync(this.state(), { recursive: true })
     fs.writeFileSync(this.state('settings.json'), `${JSON.stringify(settings, null, 2)}\n`)
     return this
+  }
+
+  /** The rows that the profile adds or changes; a host that runs takes a change at once. */
+  rows(patches, profile = 'web') {
+    fs.writeFileSync(path.join(this.folder, 'profiles', profile, 'cordis.patch.yml'), JSON.stringify(patches))
   }
 
   /** Every session's log, as events in order. */

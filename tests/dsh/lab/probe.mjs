@@ -1,8 +1,10 @@
-// A plugin of the tests: it counts what the host holds, so that what another plugin leaves behind is seen. `config.file` is loaded by
-// its path, as a row of the profile's patch file.
+// A plugin of the tests, loaded by its path as a row of the profile's patch file. It counts what the host holds, so that what another
+// plugin leaves behind is seen; and it brings a provider whose machine cannot resolve a name and says so, which the host's own do not.
 export const name = 'lab-probe'
+export const inject = ['llm']
 
 export function apply(ctx) {
+  ctx.llm.registerAdapter(['lab-offline'], offline)
   ctx.inject(['webServer'], served => {
     const handler = (request, response) => response.end(JSON.stringify(counts(ctx)))
     served.effect(() => served.webServer.register({ kind: 'exact', path: '/lab-probe', handler }))
@@ -21,4 +23,15 @@ function counts(ctx) {
   const own = ['exit', 'beforeExit', 'unhandledRejection', 'uncaughtException', 'SIGTERM', 'SIGINT']
   const ofProcess = Object.fromEntries(own.map(event => [event, process.listenerCount(event)]))
   return { listeners, resources, process: ofProcess, providers: ctx.root.get('llm')?.listProviders().map(provider => provider.id) }
+}
+
+const offline = {
+  providerInfo: id => ({ id, name: 'Offline' }),
+  providerRetryPolicy: () => ({ mode: 'normal', maxRetries: 0, retryableCodes: ['NONE'], initialDelayMs: 1, maxDelayMs: 1, jitter: 0 }),
+  listModels: async provider => [{ provider, id: 'far', name: 'Far' }],
+  resolveModel: async (provider, id) => ({ provider, id, name: 'Far' }),
+  async *stream() {
+    const failure = { code: 'TRANSPORT', message: 'request failed: getaddrinfo ENOTFOUND api.example.com' }
+    yield { type: 'finish', reason: { kind: 'error', failure } }
+  },
 }

@@ -1,7 +1,7 @@
 // One host with the plugin, the queues of one test file in it, and the upstream behind them. Each queue has models of its own, so
 // that no test learns from another's failures. At its end it looks at what every run must leave behind.
 import assert from 'node:assert/strict'
-import { Home, uncaught } from './host.mjs'
+import { Home, probe, uncaught } from './host.mjs'
 import { Upstream } from './upstream.mjs'
 
 export class Stage {
@@ -37,6 +37,7 @@ export class Stage {
     this.upstream = await Upstream.start()
     this.home = new Home(this.upstream, this.#models.length > 0 ? this.#models : ['spare'])
     this.home.install('web').configure({ ...this.settings, queues: { ...this.#queues, ...this.extra } })
+    if (options.probe) this.home.rows([probe])
     this.web = await this.home.web(options)
     return this
   }
