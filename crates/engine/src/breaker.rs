@@ -31,11 +31,12 @@ impl Engine {
         if strike.mode != Mode::LastResort || route.breaker.opened == 0 {
             route.breaker.opened = route.breaker.opened.saturating_add(1);
         }
-        route.cool(now, ms);
+        let failures = route.breaker.failures;
+        self.cool(now, strike.route, ms);
         let fact = Fact::Opened {
             route: strike.route,
             ms,
-            failures: route.breaker.failures,
+            failures,
             by,
             class: strike.class,
             call: call.spec.id,

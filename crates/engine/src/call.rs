@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use crate::attempt::{Attempt, Beat, Clock, Finish};
 use crate::choose::{Mode, Passed, Past, WaitFor};
 use crate::class::{Class, Failure};
+use crate::engine::Asker;
 use crate::ids::{AttemptId, CallId, RouteId, SessionId};
 use crate::judge::{Then, Verdict};
 use crate::policy::{Candidate, Queue};
@@ -400,6 +401,8 @@ pub struct Call {
     pub(crate) passed: Vec<Passed>,
     /// Of these the ones that cooled: this call's attempts stand in for them (R22).
     pub(crate) instead_of: Vec<RouteId>,
+    /// Candidates that it has run on or has wanted a seat of.
+    pub(crate) touched: Vec<u32>,
 }
 
 impl Call {
@@ -434,6 +437,7 @@ impl Call {
             reports: Vec::new(),
             passed: Vec::new(),
             instead_of: Vec::new(),
+            touched: Vec::new(),
             spec,
         }
     }
@@ -470,6 +474,18 @@ impl Call {
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
+    }
+
+    pub(crate) fn asker(&self) -> Asker {
+        let CallSpec { id, session, seating, purpose, .. } = self.spec;
+        Asker { id, queue: Arc::clone(&self.spec.queue), session, seating, purpose }
+    }
+
+    /// Remembers whom there is something to give back to.
+    pub(crate) fn touch(&mut self, candidate: u32) {
+        if !self.touched.contains(&candidate) {
+            self.touched.push(candidate);
+        }
     }
 
     pub(crate) fn candidate(&self, index: u32) -> Option<&Candidate> {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::class::Class;
 use crate::ids::RouteId;
 use crate::policy::{AllCooling, Candidate, Policy, Presence, Queue};
-use crate::view::{CandidateView, ParoleView, SeatView, View};
+use crate::view::{CandidateView, ParoleView, SeatView, Sight};
 
 /// What this call has already done with a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +102,7 @@ pub(crate) enum Choice {
 /// What a choice reads beside the view.
 pub(crate) struct Asking<'a> {
     pub(crate) queue: &'a Queue,
-    pub(crate) view: &'a View,
+    pub(crate) view: &'a Sight<'a>,
     pub(crate) past: &'a [Past],
     /// Estimated size of the conversation; 0: unknown.
     pub(crate) input_tokens: u32,
@@ -112,6 +112,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) patience_ms: u64,
     /// Whether the call has made no attempt yet.
     pub(crate) unspent: bool,
+    /// Its seat was refused a moment ago, so that it counts as full.
+    pub(crate) refused: Option<u32>,
 }
 
 enum Standing {
@@ -121,7 +123,7 @@ enum Standing {
 }
 
 pub(crate) fn choose(asking: &Asking<'_>, passed: &mut Vec<Passed>) -> Choice {
-    let order = order(asking.view);
+    let order = order(asking.view, asking.queue.candidates.len());
     if let Some(choice) = first_runnable(asking, &order, passed) {
         return choice;
     }
@@ -142,20 +144,21 @@ pub(crate) fn choose(asking: &Asking<'_>, passed: &mut Vec<Passed>) -> Choice {
 
 /// The user's order, as a ring from the rotation's start (R14), with the unverified candidates
 /// behind the verified ones once one before them is quarantined (R3).
-pub(crate) fn order(view: &View) -> Vec<u32> {
-    let count = view.candidates.len();
+pub(crate) fn order(view: &Sight<'_>, count: usize) -> Vec<u32> {
     let start = if count == 0 { 0 } else { view.start as usize % count };
     let mut ring: Vec<u32> = (start..count).chain(0..start).map(|index| index as u32).collect();
-    let at = |index: &u32| view.candidates.get(*index as usize);
     // H3: the current one before all others.
     if let Some(at) = view.current.and_then(|current| ring.iter().position(|i| *i == current))
         && let Some(head) = ring.get_mut(..=at)
     {
         head.rotate_right(1);
     }
-    let first_out = ring.iter().position(|i| at(i).is_some_and(|c| c.quarantine.is_some()));
+    if !view.reordered.is_on() {
+        return ring;
+    }
+    let first_out = ring.iter().position(|index| view.at(*index).quarantine.is_some());
     if let Some(tail) = first_out.and_then(|out| ring.get_mut(out + 1..)) {
-        tail.sort_by_key(|index| at(index).is_none_or(|candidate| !candidate.verified));
+        tail.sort_by_key(|index| !view.at(*index).verified);
     }
     ring
 }
@@ -165,8 +168,8 @@ fn first_runnable(asking: &Asking<'_>, order: &[u32], passed: &mut Vec<Passed>) 
         let Some((candidate, state, past)) = asking.at(index) else { continue };
         let reason = match past {
             Past::Tried | Past::Cooled | Past::NextRound => Reason::Tried,
-            Past::Untried => match asking.standing(candidate, state) {
-                Standing::Runs(mode) => return Some(run(index, state, mode)),
+            Past::Untried => match asking.standing(candidate, &state) {
+                Standing::Runs(mode) => return Some(run(index, &state, mode)),
                 Standing::TooSmall(_) => Reason::WindowTooSmall,
                 Standing::Out(reason) => reason,
             },
@@ -181,8 +184,8 @@ fn first_runnable(asking: &Asking<'_>, order: &[u32], passed: &mut Vec<Passed>) 
 fn first_cooled(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
     order.iter().find_map(|&index| {
         let (candidate, state, past) = asking.at(index)?;
-        match (past, asking.standing(candidate, state)) {
-            (Past::Cooled, Standing::Runs(mode)) => Some(run(index, state, mode)),
+        match (past, asking.standing(candidate, &state)) {
+            (Past::Cooled, Standing::Runs(mode)) => Some(run(index, &state, mode)),
             _ => None,
         }
     })
@@ -202,10 +205,10 @@ fn all_cooling(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
         if !counts {
             continue;
         }
-        if !is_ailing(state) || state.quarantine.is_some() {
+        if !is_ailing(&state) || state.quarantine.is_some() {
             return None;
         }
-        if asking.lack_of_room(state).is_some() {
+        if asking.lack_of_room(&state).is_some() {
             continue;
         }
         // One that somebody is trying alone right now comes last.
@@ -214,7 +217,7 @@ fn all_cooling(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
             AllCooling::Head | AllCooling::Wait => (false, 0),
         };
         if best.is_none_or(|(least, _)| rank < least) {
-            best = Some((rank, run(index, state, Mode::LastResort)));
+            best = Some((rank, run(index, &state, Mode::LastResort)));
         }
     }
     best.map(|(_, choice)| choice)
@@ -228,9 +231,9 @@ const fn is_ailing(state: &CandidateView) -> bool {
 fn first_too_small(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
     order.iter().find_map(|&index| {
         let (candidate, state, past) = asking.at(index)?;
-        match (past, asking.standing(candidate, state)) {
+        match (past, asking.standing(candidate, &state)) {
             (Past::Untried | Past::Cooled, Standing::TooSmall(mode)) => {
-                Some(run(index, state, mode))
+                Some(run(index, &state, mode))
             }
             _ => None,
         }
@@ -247,9 +250,9 @@ fn last_resort(asking: &Asking<'_>, order: &[u32]) -> Option<Choice> {
         let free = past == Past::Untried
             && candidate.presence == Presence::Present
             && quarantine.parole != ParoleView::Running
-            && asking.obstacle(state).is_none()
+            && asking.obstacle(&state).is_none()
             && asking.window_fits(candidate);
-        free.then(|| run(index, state, Mode::LastResort))
+        free.then(|| run(index, &state, Mode::LastResort))
     })
 }
 
@@ -278,10 +281,10 @@ fn wait(
                 return None;
             }
             // Where an ailing one is tried all the same, it is room that it waits for.
-            let room = seat_moment(state).filter(|_| asking.tries_ailing() && is_ailing(state));
-            let (ms, why) = room.or_else(|| moment(state, past))?;
+            let room = seat_moment(&state).filter(|_| asking.tries_ailing() && is_ailing(&state));
+            let (ms, why) = room.or_else(|| moment(&state, past))?;
             // C6: once a candidate was tried, no ailing one is waited for.
-            Some((ms, why, asking.gives_up_ailing() && is_ailing(state)))
+            Some((ms, why, asking.gives_up_ailing() && is_ailing(&state)))
         })
     };
     let in_reach = moments().filter_map(|(ms, why, given_up)| match (ms, why) {
@@ -357,7 +360,7 @@ fn seat_moment(state: &CandidateView) -> Option<Moment> {
 
 /// The soonest moment at which anything may run, in whatever order.
 pub(crate) fn soonest_of(asking: &Asking<'_>) -> Option<u64> {
-    soonest(asking, &order(asking.view))
+    soonest(asking, &order(asking.view, asking.queue.candidates.len()))
 }
 
 /// The soonest moment for `Retry-After` (R5 (3)), tried candidates included.
@@ -389,10 +392,13 @@ fn soonest(asking: &Asking<'_>, order: &[u32]) -> Option<u64> {
 }
 
 impl Asking<'_> {
-    fn at(&self, index: u32) -> Option<(&Candidate, &CandidateView, Past)> {
-        let index = index as usize;
-        let candidate = self.queue.candidates.get(index)?;
-        Some((candidate, self.view.candidates.get(index)?, *self.past.get(index)?))
+    fn at(&self, index: u32) -> Option<(&Candidate, CandidateView, Past)> {
+        let candidate = self.queue.candidates.get(index as usize)?;
+        let mut state = self.view.at(index);
+        if self.refused == Some(index) {
+            state.seat = SeatView::Full { soonest_ms: None };
+        }
+        Some((candidate, state, *self.past.get(index as usize)?))
     }
 
     fn standing(&self, candidate: &Candidate, state: &CandidateView) -> Standing {

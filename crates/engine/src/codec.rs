@@ -220,7 +220,7 @@ mod records {
             id, queue, session, seating, purpose, delivery, history, input_tokens, deadline_ms, seed,
             tried,
         }
-        View { candidates, start, current, paused }
+        View { candidates, start, current, paused, reordered }
         CandidateView {
             quarantine, verified, cooling_ms, stand_in, probing, untested, seat, single
         }

@@ -13,14 +13,14 @@ use crate::ids::{AttemptId, RouteId};
 use crate::policy::{Candidate, Clocks, Continuing, Moves, Presence};
 use crate::seats::Ticket;
 use crate::time::Now;
-use crate::view::{SeatView, View};
+use crate::view::{SeatView, Sight};
 
 /// An answer to a wish for a seat that takes longer is asked for again.
 const LEASE_WAIT_MAX_MS: u64 = 600_000;
 
 impl Call {
     /// Decides on a view. Called by [`crate::Engine::admit`] and by a replay.
-    pub(crate) fn decide(&mut self, now: Now, view: &View) -> Decision {
+    pub(crate) fn decide(&mut self, now: Now, view: &Sight<'_>) -> Decision {
         let started = *self.started.get_or_insert(now);
         self.count_wait(now);
         self.passed.clear();
@@ -29,8 +29,8 @@ impl Call {
         if !again && matches!(decision, Decision::Go(_)) {
             self.instead_of = self.passed_cooling(view);
         }
-        self.recorder.admitted(now, view, &self.passed, decision);
         self.carry_out(now, view, decision);
+        self.recorder.admitted(now, view.view(), &self.passed, decision);
         decision
     }
 
@@ -48,11 +48,8 @@ impl Call {
     }
 
     /// What cools and was passed over, the candidate that this very call cooled included.
-    fn passed_cooling(&self, view: &View) -> Vec<RouteId> {
-        let cools = |passed: &&Passed| {
-            let state = view.candidates.get(passed.candidate as usize);
-            state.is_some_and(|state| state.cooling_ms.is_some())
-        };
+    fn passed_cooling(&self, view: &Sight<'_>) -> Vec<RouteId> {
+        let cools = |passed: &&Passed| view.at(passed.candidate).cooling_ms.is_some();
         let cooled = self.passed.iter().filter(cools);
         cooled.filter_map(|p| self.candidate(p.candidate)).map(|c| c.route).collect()
     }
@@ -71,7 +68,7 @@ impl Call {
         }
     }
 
-    fn decision(&mut self, now: Now, started: Now, view: &View) -> Decision {
+    fn decision(&mut self, now: Now, started: Now, view: &Sight<'_>) -> Decision {
         if self.deadline(started).is_some_and(|at| now.mono_ms >= at) {
             return Decision::Exhausted(LastWord::Deadline);
         }
@@ -101,7 +98,7 @@ impl Call {
         }
     }
 
-    fn again(&self, view: &View, again: Again) -> Decision {
+    fn again(&self, view: &Sight<'_>, again: Again) -> Decision {
         let go = Decision::Go(self.start(
             again.candidate,
             again.mode,
@@ -112,7 +109,7 @@ impl Call {
         if again.class == Class::LocalNetwork && self.is_paused(view) {
             return Decision::Exhausted(LastWord::LocalNetwork);
         }
-        let Some(state) = view.candidates.get(again.candidate as usize) else { return judge };
+        let state = view.at(again.candidate);
         // During a pause its place may have gone to somebody else: nothing exceeds a cap (R5).
         let seated = matches!(state.seat, SeatView::Open | SeatView::Held);
         let left = self.attempts_left();
@@ -130,12 +127,12 @@ impl Call {
         }
     }
 
-    fn next(&mut self, started: Now, now: Now, view: &View, delayed: bool) -> Decision {
+    fn next(&mut self, started: Now, now: Now, view: &Sight<'_>, delayed: bool) -> Decision {
         self.begin_round(now, view);
         let mut passed = core::mem::take(&mut self.passed);
         let refused = self.refused(now, view);
-        let view = refused.as_ref().unwrap_or(view);
-        let choice = choose::choose(&self.asking(view), &mut passed);
+        let asking = Asking { refused, ..self.asking(view) };
+        let choice = choose::choose(&asking, &mut passed);
         self.passed = passed;
         let spent = self.attempts_left() == 0;
         match choice {
@@ -148,7 +145,7 @@ impl Call {
                 let left = self.deadline(started).map_or(u64::MAX, |at| at - now.mono_ms);
                 match self.wait(now, view, choice, spent) {
                     Ok((ms, why)) => Decision::Wait { ms: ms.min(left), why },
-                    Err(soonest_ms) => Decision::Exhausted(self.last_word(view, soonest_ms)),
+                    Err(soonest_ms) => Decision::Exhausted(self.last_word(soonest_ms)),
                 }
             }
         }
@@ -156,44 +153,39 @@ impl Call {
 
     /// H1, C3: a failure that opened no breaker goes up, and so does one after which only the next
     /// call moves on (H5).
-    fn struck(&mut self, started: Now, now: Now, view: &View, candidate: u32) -> Decision {
+    fn struck(&mut self, started: Now, now: Now, view: &Sight<'_>, candidate: u32) -> Decision {
         let policy = &self.spec.queue.policy;
-        let open = view
-            .candidates
-            .get(candidate as usize)
-            .is_some_and(|state| state.cooling_ms.is_some() || state.untested || state.probing);
+        let state = view.at(candidate);
+        let open = state.cooling_ms.is_some() || state.untested || state.probing;
         let stays = policy.breaker_threshold > 0 && (!open || policy.moves == Moves::NextCall);
         if stays && !policy.persist.is_on() {
             let soonest_ms = choose::soonest_of(&self.asking(view));
-            return Decision::Exhausted(self.last_word(view, soonest_ms));
+            return Decision::Exhausted(self.last_word(soonest_ms));
         }
         self.next(started, now, view, false)
     }
 
     /// The routes that this call would take as soon as nobody else stands in the way.
-    pub(crate) fn hopes(&self, view: &View) -> Vec<RouteId> {
+    pub(crate) fn hopes(&self, view: &Sight<'_>) -> Vec<RouteId> {
         choose::hopes(&self.asking(view)).collect()
     }
 
-    /// What the view means after a no: a seat that can be asked for again is not asked for again
-    /// before something else has changed.
-    fn refused(&self, now: Now, view: &View) -> Option<View> {
+    /// After a no, a seat that can be asked for again is not asked for again before something else
+    /// has changed.
+    fn refused(&self, now: Now, view: &Sight<'_>) -> Option<u32> {
         let State::AwaitingLease { candidate, until_ms, .. } = self.state else { return None };
-        let index = candidate as usize;
-        let seat = view.candidates.get(index).map(|state| state.seat);
-        // An answer that does not come is a no, also to a call that never loses its patience.
-        let late = seat == Some(SeatView::Asked) && now.mono_ms >= until_ms;
-        let free = seat == Some(SeatView::Free) || late;
-        free.then(|| {
-            let mut view = view.clone();
-            if let Some(state) = view.candidates.get_mut(index) {
-                state.seat = SeatView::Full { soonest_ms: None };
+        let refused = match view.at(candidate).seat {
+            SeatView::Free => true,
+            // An answer that does not come is a no, also to a call that never loses its patience.
+            SeatView::Asked => now.mono_ms >= until_ms,
+            SeatView::Open | SeatView::Held | SeatView::Full { .. } | SeatView::Resting { .. } => {
+                false
             }
-            view
-        })
+        };
+        refused.then_some(candidate)
     }
 
-    fn run(&self, view: &View, candidate: u32, mode: Mode, delayed: bool) -> Decision {
+    fn run(&self, view: &Sight<'_>, candidate: u32, mode: Mode, delayed: bool) -> Decision {
         let failover = match self.last_candidate {
             Some(last) => last != candidate,
             None => self.broke_before(),
@@ -206,7 +198,7 @@ impl Call {
             }
         };
         let delay = self.spec.queue.policy.continue_delay_ms;
-        let single = view.candidates.get(candidate as usize).is_some_and(|state| state.single);
+        let single = view.at(candidate).single;
         let hurried = single || matches!(mode, Mode::Parole | Mode::LastResort);
         if failover && says && delay > 0 && !delayed && !hurried {
             return Decision::Pause { ms: delay, why: Why::ContinueDelay };
@@ -238,7 +230,7 @@ impl Call {
     }
 
     /// R45.
-    fn last_word(&self, view: &View, soonest_ms: Option<u64>) -> LastWord {
+    fn last_word(&self, soonest_ms: Option<u64>) -> LastWord {
         let present = |candidate: &Candidate| candidate.presence == Presence::Present;
         if !self.spec.queue.candidates.iter().any(present) {
             return LastWord::EmptyQueue;
@@ -252,7 +244,7 @@ impl Call {
             return LastWord::AsItCame(attempt);
         }
         let tried = self.past.iter().filter(|past| **past != Past::Untried).count();
-        let nobody_else = soonest_ms.is_none() && !view.candidates.is_empty();
+        let nobody_else = soonest_ms.is_none() && !self.spec.queue.candidates.is_empty();
         match (self.first_refusal, soonest_ms) {
             (Some(attempt), _) if self.refusals as usize == tried && nobody_else => {
                 LastWord::AsItCame(attempt)
@@ -262,10 +254,11 @@ impl Call {
         }
     }
 
-    fn carry_out(&mut self, now: Now, view: &View, decision: Decision) {
+    fn carry_out(&mut self, now: Now, view: &Sight<'_>, decision: Decision) {
         match decision {
             Decision::Go(start) => self.begin(now, view, start),
             Decision::Lease { candidate } => {
+                self.touch(candidate);
                 let patience = self.patience_ms(view).min(LEASE_WAIT_MAX_MS);
                 let since_ms = now.mono_ms;
                 self.state = State::AwaitingLease {
@@ -318,7 +311,7 @@ impl Call {
         self.leave(again.attempt, again.candidate, again.verdict, again.then);
     }
 
-    fn begin(&mut self, now: Now, view: &View, start: Start) {
+    fn begin(&mut self, now: Now, view: &Sight<'_>, start: Start) {
         let Some(candidate) = self.candidate(start.candidate).copied() else { return };
         let moved = self.last_candidate != Some(start.candidate);
         if moved {
@@ -327,6 +320,7 @@ impl Call {
             self.repaired = false;
             self.last_candidate = Some(start.candidate);
         }
+        self.touch(start.candidate);
         self.begin_again(start.candidate);
         self.delay_due = false;
         self.repaired |= start.repair;
@@ -356,7 +350,7 @@ impl Call {
 
     /// A whole answer cannot be kept alive, so that the candidates share what is left of the
     /// deadline; the last one may use it up.
-    fn share(&self, now: Now, view: &View, candidate: u32) -> Option<u64> {
+    fn share(&self, now: Now, view: &Sight<'_>, candidate: u32) -> Option<u64> {
         // Without the relay there is nobody to share with.
         let relay = self.spec.queue.policy.relay.is_on();
         let deadline = self.deadline(self.started.filter(|_| relay)?)?;
@@ -369,7 +363,7 @@ impl Call {
         self.spec.deadline_ms.map(|ms| started.mono_ms.saturating_add(ms))
     }
 
-    fn asking<'a>(&'a self, view: &'a View) -> Asking<'a> {
+    fn asking<'a>(&'a self, view: &'a Sight<'a>) -> Asking<'a> {
         Asking {
             queue: &self.spec.queue,
             view,
@@ -378,6 +372,7 @@ impl Call {
             window_above: self.window_above,
             patience_ms: self.patience_ms(view),
             unspent: self.attempts == 0,
+            refused: None,
         }
     }
 

@@ -2,6 +2,7 @@
 //! lock; nothing here waits, and nothing is written out under it.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::call::{Call, Decision, Purpose, Seating, Start};
@@ -10,14 +11,14 @@ use crate::continuation::Continuation;
 use crate::fact::{Fact, LiftedBy, Notice, Place, Want};
 use crate::ids::{CallId, LeaseId, RouteId, SessionId};
 use crate::pausing::Whose;
-use crate::policy::{Candidate, Policy, Switch};
+use crate::policy::{Candidate, Policy, Queue, Switch};
 use crate::seats::{Holder, Row, Ticket};
 use crate::shared::{
     BUDGET_CALL, BUDGET_FULL, BUDGET_RETRY, Probe, Quarantined, Route, Running, Session,
 };
 use crate::sorted::Sorted;
 use crate::time::{Day, Now};
-use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, View};
+use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, Sight, View};
 
 /// Quarantines, cooldowns, seats, budgets and tallies.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct Engine {
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) notices: VecDeque<Notice>,
     pub(crate) pauses: Sorted<Whose, ()>,
+    /// The routes that cool, so that nobody looks at all the others.
+    cooling: Vec<RouteId>,
     pub(crate) continuation: Continuation,
     leases: u64,
     arrivals: u64,
@@ -60,6 +63,7 @@ impl Engine {
             waiters: Vec::new(),
             notices: VecDeque::new(),
             pauses: Sorted::new(),
+            cooling: Vec::new(),
             continuation: Continuation::OFF,
             leases: 0,
             arrivals: 0,
@@ -82,10 +86,9 @@ impl Engine {
         let arrival = waiter.as_ref().map(|waiter| waiter.arrival);
         self.touch(now, call.spec.session);
         let place = if call.is_retrying() { 0 } else { arrival.unwrap_or(u64::MAX) };
-        let view = self.view(now, call, place);
         let retry = call.unpaid_retry();
         let before = call.last_candidate;
-        let decision = call.decide(now, &view);
+        let (decision, hopes) = self.show(now, call, place);
         match decision {
             Decision::Go(start) => {
                 if retry {
@@ -103,8 +106,8 @@ impl Engine {
             Decision::Lease { candidate } => self.ask(now, call, candidate, arrival),
             Decision::Wait { .. } => {
                 let routes = call.spec.queue.candidates.iter().map(|c| c.route).collect();
-                let hopes = call.hopes(&view).into_iter();
-                let hopes = hopes.map(|route| (route, self.holder(call, route))).collect();
+                let hopes = hopes.into_iter();
+                let hopes = hopes.map(|route| (route, self.holder(&call.asker(), route))).collect();
                 self.enlist(call, routes, hopes, arrival);
             }
             Decision::Judge { .. } | Decision::Exhausted(_) => {}
@@ -148,54 +151,98 @@ impl Engine {
         self.day
     }
 
-    /// What a call sees. It changes nothing but what time itself has changed.
-    pub(crate) fn view(&mut self, now: Now, call: &Call, arrival: u64) -> View {
-        let spec = &call.spec;
-        self.expire(now, spec.session);
-        for candidate in &spec.queue.candidates {
-            self.routes.entry(candidate.route).or_default().warm_up(now);
-        }
-        let candidates = spec
-            .queue
-            .candidates
-            .iter()
-            .map(|candidate| self.candidate_view(now, call, candidate, arrival))
-            .collect();
-        let session = self.sessions.get(&spec.session);
-        let rotate_after = match spec.purpose {
-            Purpose::Main => spec.queue.policy.rotate_after,
-            Purpose::Internal => 0,
+    /// Shows a call as much as it asks to see, and what it decides; it changes nothing but what time
+    /// itself has changed. Where the call waits, also what it hopes for.
+    pub(crate) fn show(
+        &mut self,
+        now: Now,
+        call: &mut Call,
+        arrival: u64,
+    ) -> (Decision, Vec<RouteId>) {
+        let asker = call.asker();
+        self.expire(now, asker.session);
+        self.warm_up(now, &asker.queue);
+        let look = |index: u32| match asker.queue.candidates.get(index as usize) {
+            Some(candidate) => self.candidate_view(now, &asker, candidate, arrival),
+            None => CandidateView::FRESH,
         };
-        let start = session.map_or(0, |session| session.rotation(spec.queue.id, rotate_after));
-        let paused = if self.is_paused(spec.session) { Switch::On } else { Switch::Off };
-        View { candidates, start, current: self.current(call), paused }
+        let sight = Sight::fresh(&self.outline(&asker), &look);
+        let decision = call.decide(now, &sight);
+        let hopes = match decision {
+            Decision::Wait { .. } => call.hopes(&sight),
+            Decision::Go(_)
+            | Decision::Lease { .. }
+            | Decision::Pause { .. }
+            | Decision::Judge { .. }
+            | Decision::Exhausted(_) => Vec::new(),
+        };
+        (decision, hopes)
     }
 
-    /// H3: who answered last, where that counts.
-    fn current(&self, call: &Call) -> Option<u32> {
-        let queue = &call.spec.queue;
-        if !queue.policy.sticky.is_on() {
-            return None;
+    /// Cooldowns whose time is up make way for one lone call each.
+    fn warm_up(&mut self, now: Now, queue: &Queue) {
+        let due = |id: &RouteId| queue.candidates.iter().any(|candidate| candidate.route == *id);
+        let mut index = 0;
+        while let Some(id) = self.cooling.get(index).copied() {
+            let state = self.routes.get_mut(&id);
+            let cooling = state.is_some_and(|route| {
+                if due(&id) {
+                    route.warm_up(now);
+                }
+                route.is_cooling()
+            });
+            if cooling {
+                index += 1;
+            } else {
+                self.cooling.swap_remove(index);
+            }
         }
-        let route = self.sessions.get(&call.spec.session)?.current.get(&queue.id)?;
-        let index = queue.candidates.iter().position(|candidate| candidate.route == *route)?;
-        Some(index as u32)
+    }
+
+    /// A route cools for everybody (R21).
+    pub(crate) fn cool(&mut self, now: Now, route: RouteId, ms: u64) {
+        self.routes.entry(route).or_default().cool(now, ms);
+        if !self.cooling.contains(&route) {
+            self.cooling.push(route);
+        }
+    }
+
+    /// What a call sees without looking at any candidate.
+    fn outline(&self, asker: &Asker) -> View {
+        let (queue, policy) = (&asker.queue, &asker.queue.policy);
+        let rotate_after = match asker.purpose {
+            Purpose::Main => policy.rotate_after,
+            Purpose::Internal => 0,
+        };
+        let session = self.sessions.get(&asker.session);
+        let out = |session: &Session| {
+            policy.quarantine.is_on()
+                && session.quarantined.keys().any(|(id, route)| {
+                    *id == queue.id && queue.candidates.iter().any(|c| c.route == *route)
+                })
+        };
+        let switch = |on: bool| if on { Switch::On } else { Switch::Off };
+        View {
+            candidates: Vec::new(),
+            start: session.map_or(0, |session| session.rotation(queue.id, rotate_after)),
+            current: session.and_then(|session| current(session, queue)),
+            paused: switch(self.is_paused(asker.session)),
+            reordered: switch(session.is_some_and(out)),
+        }
     }
 
     fn candidate_view(
         &self,
         now: Now,
-        call: &Call,
+        spec: &Asker,
         candidate: &Candidate,
         arrival: u64,
     ) -> CandidateView {
-        let (spec, route_id) = (&call.spec, candidate.route);
+        let route_id = candidate.route;
         let policy = &spec.queue.policy;
-        let (Some(route), Some(session)) =
-            (self.routes.get(&route_id), self.sessions.get(&spec.session))
-        else {
-            return CandidateView::FRESH;
-        };
+        let blank = Route::default();
+        let route = self.routes.get(&route_id).unwrap_or(&blank);
+        let Some(session) = self.sessions.get(&spec.session) else { return CandidateView::FRESH };
         let key = (spec.queue.id, route_id);
         let out = session.quarantined.get(&key).filter(|_| policy.quarantine.is_on());
         let quarantine = out.map(|out| quarantine_view(now, policy, out, spec.id));
@@ -212,25 +259,25 @@ impl Engine {
                 Probe::Unneeded => false,
             },
             untested: lone,
-            seat: self.seat_view(now, call, candidate, route, arrival),
-            single: route.single(writes_to(call), now, policy.judged_memory_ms),
+            seat: self.seat_view(now, spec, candidate, route, arrival),
+            single: route.single(spec.writes_to(), now, policy.judged_memory_ms),
         }
     }
 
     fn seat_view(
         &self,
         now: Now,
-        call: &Call,
+        asker: &Asker,
         candidate: &Candidate,
         route: &Route,
         arrival: u64,
     ) -> SeatView {
-        let ahead = || self.ahead(candidate.route, call.spec.id, arrival);
-        let seat = match row(call, candidate) {
+        let ahead = || self.ahead(candidate.route, asker.id, arrival);
+        let seat = match row(&asker.queue, candidate) {
             None => SeatView::Open,
             Some(row) => {
                 let seatless = ahead().filter(|holder| !route.seats.knows(*holder)).count() as u32;
-                route.seats.view(now, self.holder(call, candidate.route), row, seatless)
+                route.seats.view(now, self.holder(asker, candidate.route), row, seatless)
             }
         };
         let crowded = |most| route.in_flight + ahead().count() as u32 >= most;
@@ -261,21 +308,22 @@ impl Engine {
     }
 
     /// R47: an internal call may use its session's seat, but takes none in its name.
-    pub(crate) fn holder(&self, call: &Call, route: RouteId) -> Holder {
-        let session = Holder::Session(call.spec.session);
-        let own = match (call.spec.purpose, call.spec.seating) {
+    pub(crate) fn holder(&self, asker: &Asker, route: RouteId) -> Holder {
+        let session = Holder::Session(asker.session);
+        let own = match (asker.purpose, asker.seating) {
             (Purpose::Main, Seating::Session) => true,
             (Purpose::Internal, Seating::Session) => {
                 self.routes.get(&route).is_some_and(|route| route.seats.holds(session))
             }
             (Purpose::Main | Purpose::Internal, Seating::Call) => false,
         };
-        if own { session } else { Holder::Call(call.spec.id) }
+        if own { session } else { Holder::Call(asker.id) }
     }
 
     fn begin(&mut self, now: Now, call: &mut Call, start: Start) {
         let Some(candidate) = call.candidate(start.candidate).copied() else { return };
-        let holder = row(call, &candidate).map(|_| self.holder(call, candidate.route));
+        let holder =
+            row(&call.spec.queue, &candidate).map(|_| self.holder(&call.asker(), candidate.route));
         let (id, spec) = (call.spec.id, call.spec.clone());
         let route = self.routes.entry(candidate.route).or_default();
         route.in_flight += 1;
@@ -336,8 +384,8 @@ impl Engine {
 
     fn ask(&mut self, now: Now, call: &Call, candidate: u32, arrival: Option<u64>) {
         let Some(candidate) = call.candidate(candidate).copied() else { return };
-        let Some(row) = row(call, &candidate) else { return };
-        let holder = self.holder(call, candidate.route);
+        let Some(row) = row(&call.spec.queue, &candidate) else { return };
+        let holder = self.holder(&call.asker(), candidate.route);
         let hopes = alloc::vec![(candidate.route, holder)];
         self.enlist(call, alloc::vec![candidate.route], hopes, arrival);
         let route = self.routes.entry(candidate.route).or_default();
@@ -464,19 +512,43 @@ fn quarantine_view(now: Now, policy: &Policy, out: &Quarantined, call: CallId) -
 }
 
 /// Where a call writes what it learns (R47).
-pub(crate) fn writes_to(call: &Call) -> SessionId {
+pub(crate) const fn writes_to(call: &Call) -> SessionId {
     match call.spec.purpose {
         Purpose::Main => call.spec.session,
         Purpose::Internal => SessionId::BACKGROUND,
     }
 }
 
-fn row(call: &Call, candidate: &Candidate) -> Option<Row> {
-    let policy = &call.spec.queue.policy;
+/// What the shared state has to know of a call to show it anything.
+pub(crate) struct Asker {
+    pub(crate) id: CallId,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) session: SessionId,
+    pub(crate) seating: Seating,
+    pub(crate) purpose: Purpose,
+}
+
+impl Asker {
+    const fn writes_to(&self) -> SessionId {
+        match self.purpose {
+            Purpose::Main => self.session,
+            Purpose::Internal => SessionId::BACKGROUND,
+        }
+    }
+}
+
+/// H3: who answered last, where that counts.
+fn current(session: &Session, queue: &Queue) -> Option<u32> {
+    let route = session.current.get(&queue.id).filter(|_| queue.policy.sticky.is_on())?;
+    let index = queue.candidates.iter().position(|candidate| candidate.route == *route)?;
+    Some(index as u32)
+}
+
+fn row(queue: &Queue, candidate: &Candidate) -> Option<Row> {
     candidate.max_sessions.map(|cap| Row {
-        queue: call.spec.queue.id,
+        queue: queue.id,
         cap,
-        idle_ms: policy.lease_idle_ms,
-        rest_ms: policy.rest_ms,
+        idle_ms: queue.policy.lease_idle_ms,
+        rest_ms: queue.policy.rest_ms,
     })
 }

@@ -7,7 +7,7 @@ use crate::class::Class;
 use crate::policy::Presence;
 use crate::seed;
 use crate::time::Now;
-use crate::view::View;
+use crate::view::Sight;
 
 /// Whoever persists looks again at least this seldom while nothing changes.
 const PATIENCE_MIN_MS: u64 = 60_000;
@@ -19,7 +19,7 @@ impl Call {
     pub(crate) fn wait(
         &mut self,
         now: Now,
-        view: &View,
+        view: &Sight<'_>,
         choice: Choice,
         spent: bool,
     ) -> Result<(u64, WaitFor), Option<u64>> {
@@ -52,7 +52,7 @@ impl Call {
     }
 
     /// The next round begins, if it is time.
-    pub(crate) fn begin_round(&mut self, now: Now, view: &View) {
+    pub(crate) fn begin_round(&mut self, now: Now, view: &Sight<'_>) {
         let due = self.round_due.filter(|(due, _)| now.mono_ms >= *due);
         let Some((_, spent)) = due.filter(|_| self.persists(view)) else { return };
         self.rounds += 1;
@@ -89,7 +89,7 @@ impl Call {
     }
 
     /// How long the call may wait for something to come back (R5, P2).
-    pub(crate) fn patience_ms(&self, view: &View) -> u64 {
+    pub(crate) fn patience_ms(&self, view: &Sight<'_>) -> u64 {
         let policy = &self.spec.queue.policy;
         if self.persists(view) {
             return policy.cooldown_max_ms.max(policy.wait_max_ms).max(PATIENCE_MIN_MS);
@@ -111,11 +111,11 @@ impl Call {
         policy.breaker_threshold > 0 && !ours || policy.persist.is_on() && class.may_pass()
     }
 
-    pub(crate) fn is_paused(&self, view: &View) -> bool {
+    pub(crate) fn is_paused(&self, view: &Sight<'_>) -> bool {
         self.spec.queue.policy.persist.is_on() && view.paused.is_on()
     }
 
-    fn persists(&self, view: &View) -> bool {
+    fn persists(&self, view: &Sight<'_>) -> bool {
         let policy = &self.spec.queue.policy;
         let rounds_left = policy.rounds_max == 0 || self.rounds < policy.rounds_max;
         policy.persist.is_on() && !view.paused.is_on() && rounds_left

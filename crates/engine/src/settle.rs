@@ -184,7 +184,7 @@ impl Engine {
         match verdict {
             Verdict::Spared | Verdict::Whole | Verdict::Truncated => return,
             Verdict::Cooled { ms } => {
-                self.routes.entry(route_id).or_default().cool(now, ms);
+                self.cool(now, route_id, ms);
                 let fact = Fact::Cooled { route: route_id, ms, class, call: id, attempt };
                 self.notices.push_back(Notice::Fact(fact));
                 if mode == Mode::Parole {
@@ -213,7 +213,7 @@ impl Engine {
         }
         // R47: a chore gives nothing back in its session's name.
         let holder = match call.spec.purpose {
-            Purpose::Main => self.holder(call, route_id),
+            Purpose::Main => self.holder(&call.asker(), route_id),
             Purpose::Internal => Holder::Call(call.spec.id),
         };
         let route = self.routes.entry(route_id).or_default();
@@ -301,8 +301,10 @@ impl Engine {
         if let Some(waiter) = self.forget_waiter(id) {
             self.step_aside(waiter);
         }
-        for candidate in &call.spec.queue.candidates {
-            let route_id = candidate.route;
+        for candidate in &call.touched {
+            let Some(route_id) = call.candidate(*candidate).map(|candidate| candidate.route) else {
+                continue;
+            };
             if self.end_trial(call, route_id) {
                 self.wake(route_id);
             }

@@ -190,10 +190,10 @@ impl Engine {
         let session = call.spec().session;
         let known = self.sessions.contains_key(&session);
         self.sessions.entry(session).or_default();
-        let view = self.view(now, call, u64::MAX);
+        let (decision, _) = self.show(now, call, u64::MAX);
         if !known {
             self.sessions.remove(&session);
         }
-        call.decide(now, &view)
+        decision
     }
 }

@@ -11,7 +11,7 @@ use crate::call::{AttemptInput, Call, CallSpec, Decision, Input, Output};
 use crate::choose::Passed;
 use crate::codec::{Words, bad, next, word};
 use crate::time::Now;
-use crate::view::View;
+use crate::view::{Sight, View};
 
 /// The first line of every trace; a reader refuses another version.
 const HEADER: &str = "ekiden-trace 2";
@@ -113,7 +113,7 @@ impl Trace {
         for (index, record) in self.records.iter().enumerate() {
             match record {
                 Record::Admitted { now, view, decision, .. } => {
-                    let replayed = call.decide(*now, view);
+                    let replayed = call.decide(*now, &Sight::recorded(view));
                     if replayed != *decision {
                         let recorded = *decision;
                         return Err(Divergence { record: index + 1, recorded, replayed });
@@ -185,15 +185,9 @@ impl Recorder {
         Self { trace, quiet: [None; 3] }
     }
 
-    pub(crate) fn admitted(
-        &mut self,
-        now: Now,
-        view: &View,
-        passed: &[Passed],
-        decision: Decision,
-    ) {
+    pub(crate) fn admitted(&mut self, now: Now, view: View, passed: &[Passed], decision: Decision) {
         self.flush();
-        let (view, passed) = (view.clone(), passed.to_vec());
+        let passed = passed.to_vec();
         self.push(Record::Admitted { now, view, passed, decision });
     }
 

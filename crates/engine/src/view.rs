@@ -1,22 +1,84 @@
 //! What one call sees of the shared state at one admission. A view is all that a choice reads, so
 //! a recorded view is all that a replay needs. Spans count from the admission, in milliseconds.
+//! A candidate that no choice asks about is not looked at: in a long queue that is most of them.
 
 use alloc::vec::Vec;
+use core::cell::RefCell;
 
 use crate::class::Class;
 use crate::policy::Switch;
+use crate::sorted::Sorted;
 
 /// The shared state as it concerns one call of one session in one queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
-    /// One for each candidate of the queue, in the user's order.
-    pub candidates: Vec<CandidateView>,
+    /// The candidates that were looked at, by their places in the queue, from 0; in that order.
+    pub candidates: Vec<(u32, CandidateView)>,
     /// Where the ring begins after repeated truncation (R14).
     pub start: u32,
     /// The candidate that answered last, where it stays the first one (H3).
     pub current: Option<u32>,
     /// Whether calls do not persist at this moment (P5).
     pub paused: Switch,
+    /// Whether any candidate is out for the day in this session and queue, so that the others are
+    /// put in another order (R3).
+    pub reordered: Switch,
+}
+
+/// A view that is filled in as a choice asks.
+pub(crate) struct Sight<'a> {
+    pub(crate) start: u32,
+    pub(crate) current: Option<u32>,
+    pub(crate) paused: Switch,
+    pub(crate) reordered: Switch,
+    seen: RefCell<Sorted<u32, CandidateView>>,
+    /// Looks at one candidate; absent in a replay.
+    look: Option<&'a dyn Fn(u32) -> CandidateView>,
+}
+
+impl<'a> Sight<'a> {
+    /// What is seen for the first time.
+    pub(crate) fn fresh(view: &View, look: &'a dyn Fn(u32) -> CandidateView) -> Self {
+        Self { look: Some(look), ..Self::recorded(view) }
+    }
+
+    /// What was seen once.
+    pub(crate) fn recorded(view: &View) -> Self {
+        let mut seen = Sorted::new();
+        for (index, state) in &view.candidates {
+            seen.insert(*index, *state);
+        }
+        Self {
+            start: view.start,
+            current: view.current,
+            paused: view.paused,
+            reordered: view.reordered,
+            seen: RefCell::new(seen),
+            look: None,
+        }
+    }
+
+    /// One candidate. What a recorded view does not know was never asked about.
+    pub(crate) fn at(&self, index: u32) -> CandidateView {
+        let known = self.seen.borrow().get(&index).copied();
+        known.unwrap_or_else(|| {
+            let state = self.look.map_or(CandidateView::FRESH, |look| look(index));
+            self.seen.borrow_mut().insert(index, state);
+            state
+        })
+    }
+
+    /// What was looked at.
+    pub(crate) fn view(&self) -> View {
+        let seen = self.seen.borrow();
+        View {
+            candidates: seen.iter().map(|(index, state)| (*index, *state)).collect(),
+            start: self.start,
+            current: self.current,
+            paused: self.paused,
+            reordered: self.reordered,
+        }
+    }
 }
 
 /// One candidate's state.

@@ -81,7 +81,7 @@ fn r33_a_trace_that_decides_otherwise_is_told() {
     let mut history = History::new();
     let start = "call 1 1 1 session main stream fresh 0 - 1 0\ntrace 1\n";
     let head = answer::lines(&mut history, &format!("{}\n{start}", queue_line(&queue)));
-    let decided = |word: &str| format!("{head}admitted 0 0 0 0 - off 0 exhausted {word}\n");
+    let decided = |word: &str| format!("{head}admitted 0 0 0 0 - off off 0 exhausted {word}\n");
     assert!(answer::replay(&decided("empty-queue")).starts_with("same\n"));
     assert_eq!(answer::replay(&decided("deadline")), "diverged 1\n");
     assert!(answer::replay("ekiden-trace 3\n").starts_with("error 1 "));

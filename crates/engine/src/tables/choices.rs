@@ -9,7 +9,7 @@ use crate::choose::{Asking, Choice, Past, choose, order};
 use crate::class::Class;
 use crate::ids::{QueueId, RouteId};
 use crate::policy::{AllCooling, Candidate, Clocks, Policy, Presence, Queue, Switch};
-use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, View};
+use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, Sight, View};
 
 /// Candidates from the first on; what is chosen. Patience is 30 s.
 const ROWS: [(&str, &str); 38] = [
@@ -111,22 +111,28 @@ fn chosen(row: &str, policy: Policy, current: Option<u32>) -> String {
     let rows: Vec<_> = row.split(", ").filter(|words| !words.is_empty()).map(read).collect();
     let candidates = rows.iter().map(|(candidate, ..)| *candidate).collect();
     let queue = Queue { id: QueueId(1), digest: 0, policy, candidates };
-    let view = View { current, ..view(rows.iter().map(|(_, state, _)| *state).collect(), 0) };
+    let states: Vec<CandidateView> = rows.iter().map(|(_, state, _)| *state).collect();
+    let view = View { current, ..view(states, 0) };
+    let sight = Sight::recorded(&view);
     let past: Vec<Past> = rows.iter().map(|(.., past)| *past).collect();
     let asking = Asking {
         queue: &queue,
-        view: &view,
+        view: &sight,
         past: &past,
         input_tokens: 10_000,
         window_above: None,
         patience_ms: 30_000,
         unspent: past.iter().all(|past| *past == Past::Untried),
+        refused: None,
     };
     words(choose(&asking, &mut Vec::new()))
 }
 
-const fn view(candidates: Vec<CandidateView>, start: u32) -> View {
-    View { candidates, start, current: None, paused: Switch::Off }
+fn view(candidates: Vec<CandidateView>, start: u32) -> View {
+    let out = candidates.iter().any(|state| state.quarantine.is_some());
+    let reordered = if out { Switch::On } else { Switch::Off };
+    let candidates = (0..).zip(candidates).collect();
+    View { candidates, start, current: None, paused: Switch::Off, reordered }
 }
 
 #[test]
@@ -169,9 +175,10 @@ fn h03_the_current_one_comes_first_while_it_is_healthy() {
 
 #[test]
 fn r14_the_order_is_a_ring() {
-    let orders = [0, 1, 2, 3, 7].map(|start| order(&view(vec![CandidateView::FRESH; 3], start)));
+    let three = |start| order(&Sight::recorded(&view(vec![CandidateView::FRESH; 3], start)), 3);
+    let orders = [0, 1, 2, 3, 7].map(three);
     assert_eq!(orders, [vec![0, 1, 2], vec![1, 2, 0], vec![2, 0, 1], vec![0, 1, 2], vec![1, 2, 0]]);
-    assert!(order(&view(vec![], 4)).is_empty());
+    assert!(order(&Sight::recorded(&view(vec![], 4)), 0).is_empty());
 }
 
 pub(super) fn page() -> String {

@@ -53,7 +53,7 @@ impl Reference {
         }
         runner.denied = match runner.phase {
             Phase::Asked { candidate, until_ms, .. } => {
-                Some(candidate).filter(|index| match view.candidates[*index].seat {
+                Some(candidate).filter(|index| match view.candidates[*index].1.seat {
                     SeatView::Free => true,
                     SeatView::Asked => until_ms <= now.mono_ms,
                     SeatView::Open
@@ -90,7 +90,7 @@ impl Reference {
         match decision {
             Decision::Go(start) => {
                 if again.is_none() {
-                    let cools = |index: u32| view.candidates[index as usize].cooling_ms.is_some();
+                    let cools = |index: u32| view.candidates[index as usize].1.cooling_ms.is_some();
                     let cooling = passed.iter().filter(|p| cools(p.candidate));
                     runner.instead_of = cooling
                         .filter_map(|p| runner.spec.queue.candidates.get(p.candidate as usize))
@@ -102,6 +102,7 @@ impl Reference {
             }
             Decision::Lease { candidate } => {
                 let index = candidate as usize;
+                runner.touched.insert(index);
                 let left = patience(runner, view).min(600_000);
                 let (since_ms, until_ms) = (now.mono_ms, now.mono_ms + left.max(1));
                 runner.phase = Phase::Asked { since_ms, until_ms, candidate: index };
@@ -153,7 +154,7 @@ impl Reference {
     fn hopes(&self, runner: &Runner, view: &View) -> Vec<(RouteId, Holder)> {
         let candidates = runner.spec.queue.candidates.iter().enumerate();
         let hoped = candidates.filter(|(index, candidate)| {
-            let state = &view.candidates[*index];
+            let state = &view.candidates[*index].1;
             candidate.presence == Presence::Present
                 && matches!(runner.marks[*index], Mark::Fresh | Mark::Cooled)
                 && fits(runner, candidate)
@@ -176,8 +177,9 @@ impl Reference {
                 road.lone = Lone::Needed;
             }
         }
-        let candidates = spec.queue.candidates.iter();
-        let candidates = candidates.map(|c| self.look_at(now, runner, c, ahead)).collect();
+        let candidates = (0..).zip(&spec.queue.candidates);
+        let candidates =
+            candidates.map(|(index, c)| (index, self.look_at(now, runner, c, ahead))).collect();
         let count = self.talk(spec.session).truncations.get(&spec.queue.id).copied().unwrap_or(0);
         let start = match (spec.purpose, spec.queue.policy.rotate_after) {
             (Purpose::Internal, _) | (_, 0) => 0,
@@ -191,7 +193,10 @@ impl Reference {
             spec.queue.candidates.iter().position(|c| c.route == *route)
         });
         let current = current.flatten().map(|index| index as u32);
-        View { candidates, start, current, paused }
+        let candidates: Vec<(u32, CandidateView)> = candidates;
+        let out = candidates.iter().any(|(_, state)| state.quarantine.is_some());
+        let reordered = if out { Switch::On } else { Switch::Off };
+        View { candidates, start, current, paused, reordered }
     }
 
     fn look_at(
@@ -269,7 +274,7 @@ impl Reference {
             && policy.breaker_threshold > 0
             && !policy.persist.is_on()
         {
-            let state = &view.candidates[index];
+            let state = &view.candidates[index].1;
             let open = state.cooling_ms.is_some() || state.untested || state.probing;
             if !open || policy.moves == Moves::NextCall {
                 return Decision::Exhausted(last_word(runner, soonest(runner, view)));
@@ -278,7 +283,7 @@ impl Reference {
         let mut view = view.clone();
         next_round(now, runner, &view);
         if let Some(index) = runner.denied {
-            view.candidates[index].seat = SeatView::Full { soonest_ms: None };
+            view.candidates[index].1.seat = SeatView::Full { soonest_ms: None };
         }
         let picked = pick(runner, &view, passed);
         let spent = runner.attempts - runner.round_from >= policy.attempts_max;
@@ -349,6 +354,7 @@ impl Reference {
             runner.mended = false;
             runner.at = Some(index);
         }
+        runner.touched.insert(index);
         runner.next_round_ms = None;
         if runner.marks[index] == Mark::Cooled && runner.spec.queue.policy.persist.is_on() {
             runner.marks[index] = Mark::Later;

@@ -286,7 +286,8 @@ impl Reference {
     pub(crate) fn leave(&mut self, now: Now, runner: &Runner) {
         let id = runner.spec.id;
         self.line.retain(|other| other.call != id);
-        for candidate in &runner.spec.queue.candidates {
+        for index in &runner.touched {
+            let candidate = &runner.spec.queue.candidates[*index];
             self.end_trial(runner, candidate.route);
             let own = match (runner.spec.purpose, runner.spec.seating) {
                 (Purpose::Main, Seating::Session) => Holder::Session(runner.spec.session),

@@ -13,8 +13,9 @@ mod verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ekiden_engine::{
-    AttemptId, CallId, CallSpec, Class, Continuation, Day, Decision, Effect, Holder, LeaseId, Mode,
-    Now, Passed, Quarantine, QueueId, RouteId, SeatView, SessionId, Verdict, View, Whose,
+    AttemptId, CallId, CallSpec, CandidateView, Class, Continuation, Day, Decision, Effect, Holder,
+    LeaseId, Mode, Now, Passed, Quarantine, QueueId, RouteId, SeatView, SessionId, Verdict, View,
+    Whose,
 };
 
 use choice::Mark;
@@ -28,6 +29,26 @@ pub enum Said {
     Effect(Effect),
     /// An admission: what is seen, who is passed over, what is decided.
     Admitted(View, Vec<Passed>, Decision),
+}
+
+impl Said {
+    /// Whether the rules say the same. Of a view the engine tells what it looked at; the rules look
+    /// at everything.
+    #[must_use]
+    pub fn covers(&self, engine: &Self) -> bool {
+        match (self, engine) {
+            (Self::Effect(one), Self::Effect(other)) => one == other,
+            (Self::Admitted(all, passed, decision), Self::Admitted(some, others, decided)) => {
+                let seen = |(index, _): &&(u32, CandidateView)| {
+                    some.candidates.iter().any(|(other, _)| other == index)
+                };
+                let candidates = all.candidates.iter().filter(seen).copied().collect();
+                let looked_at = View { candidates, ..all.clone() };
+                looked_at == *some && passed == others && decision == decided
+            }
+            (Self::Effect(_), Self::Admitted(..)) | (Self::Admitted(..), Self::Effect(_)) => false,
+        }
+    }
 }
 
 /// The second opinion.
@@ -98,6 +119,8 @@ pub(crate) struct Runner {
     denied: Option<usize>,
     /// The last failure.
     pub(crate) failed: Option<(AttemptId, Class)>,
+    /// It ran there, or wanted a seat.
+    touched: BTreeSet<usize>,
     /// This candidate has just failed without quarantine.
     struck: Option<usize>,
     /// Rounds, attempts when this one began, when the next one begins (P1).
@@ -192,6 +215,7 @@ impl Reference {
             floor: None,
             denied: None,
             failed: None,
+            touched: BTreeSet::new(),
             struck: None,
             rounds: 0,
             round_from: 0,
@@ -271,7 +295,7 @@ impl Reference {
 
     fn saw_free(&self, candidate: usize) -> bool {
         let Some(Said::Admitted(view, ..)) = self.said.last() else { return false };
-        view.candidates.get(candidate).is_some_and(|state| state.seat == SeatView::Free)
+        view.candidates.get(candidate).is_some_and(|(_, state)| state.seat == SeatView::Free)
     }
 
     /// A call that waits although it could run: nobody woke it.

@@ -27,7 +27,7 @@ pub(super) enum Picked {
 /// candidate its one attempt.
 pub(super) fn retry(runner: &Runner, view: &View, again: Again) -> Decision {
     let policy = &runner.spec.queue.policy;
-    let state = &view.candidates[again.candidate];
+    let state = &view.candidates[again.candidate].1;
     let local = again.class == Class::LocalNetwork;
     if local && policy.persist.is_on() && view.paused.is_on() {
         return Decision::Exhausted(LastWord::LocalNetwork);
@@ -50,7 +50,7 @@ pub(super) fn retry(runner: &Runner, view: &View, again: Again) -> Decision {
 
 /// R9.
 pub(super) fn run(runner: &Runner, view: &View, index: usize, mode: Mode) -> Decision {
-    let state = &view.candidates[index];
+    let state = &view.candidates[index].1;
     if !matches!(state.seat, SeatView::Open | SeatView::Held) {
         return Decision::Lease { candidate: index as u32 };
     }
@@ -97,12 +97,12 @@ fn order(view: &View) -> Vec<usize> {
         ring.retain(|index| *index != current);
         ring.insert(0, current);
     }
-    let Some(out) = ring.iter().position(|i| view.candidates[*i].quarantine.is_some()) else {
+    let Some(out) = ring.iter().position(|i| view.candidates[*i].1.quarantine.is_some()) else {
         return ring;
     };
     let (before, after) = ring.split_at(out + 1);
-    let proven = after.iter().filter(|i| view.candidates[**i].verified);
-    let unproven = after.iter().filter(|i| !view.candidates[**i].verified);
+    let proven = after.iter().filter(|i| view.candidates[**i].1.verified);
+    let unproven = after.iter().filter(|i| !view.candidates[**i].1.verified);
     before.iter().chain(proven).chain(unproven).copied().collect()
 }
 
@@ -148,7 +148,7 @@ pub(super) fn pick(runner: &Runner, view: &View, passed: &mut Vec<Passed>) -> Pi
     if runner.spec.queue.policy.retry_when_all_quarantined.is_on() {
         for &index in &order {
             let candidate = &runner.spec.queue.candidates[index];
-            let state = &view.candidates[index];
+            let state = &view.candidates[index].1;
             let out = state.quarantine.is_some_and(|out| out.parole != ParoleView::Running);
             let here = candidate.presence == Presence::Present && fits(runner, candidate);
             let fresh = runner.marks[index] == Mark::Fresh;
@@ -168,7 +168,7 @@ pub(super) fn pick(runner: &Runner, view: &View, passed: &mut Vec<Passed>) -> Pi
 }
 
 fn standing(runner: &Runner, view: &View, index: usize) -> Standing {
-    let (candidate, state) = (&runner.spec.queue.candidates[index], &view.candidates[index]);
+    let (candidate, state) = (&runner.spec.queue.candidates[index], &view.candidates[index].1);
     if candidate.presence == Presence::Missing {
         return Standing::Out(Reason::Missing);
     }
@@ -245,7 +245,7 @@ fn last_hope(runner: &Runner, view: &View, order: &[usize]) -> Option<usize> {
     }
     let mut sick = Vec::new();
     for &index in order {
-        let (candidate, state) = (&runner.spec.queue.candidates[index], &view.candidates[index]);
+        let (candidate, state) = (&runner.spec.queue.candidates[index], &view.candidates[index].1);
         let counts = candidate.presence == Presence::Present
             && fits(runner, candidate)
             && !too_small(runner, candidate)
@@ -267,7 +267,7 @@ fn last_hope(runner: &Runner, view: &View, order: &[usize]) -> Option<usize> {
         }
     }
     if policy.all_cooling == AllCooling::Soonest {
-        sick.sort_by_key(|index| view.candidates[*index].cooling_ms.unwrap_or(u64::MAX));
+        sick.sort_by_key(|index| view.candidates[*index].1.cooling_ms.unwrap_or(u64::MAX));
     }
     sick.first().copied()
 }
@@ -321,7 +321,7 @@ fn wait(
         if !may || matches!(mark, Mark::Done | Mark::Later) {
             continue;
         }
-        let state = &view.candidates[index];
+        let state = &view.candidates[index].1;
         let ailing = state.cooling_ms.is_some() || state.stand_in || state.probing;
         let tries = runner.spec.queue.policy.all_cooling != AllCooling::Wait;
         let room = match state.seat {
@@ -363,7 +363,7 @@ fn wait(
 pub(super) fn soonest(runner: &Runner, view: &View) -> Option<u64> {
     let pairs = runner.spec.queue.candidates.iter().zip(&view.candidates);
     let here = pairs.filter(|(candidate, _)| candidate.presence == Presence::Present);
-    here.filter_map(|(_, state)| match state.quarantine {
+    here.filter_map(|(_, (_, state))| match state.quarantine {
         Some(out) => {
             let parole = match out.parole {
                 ParoleView::Never => None,
