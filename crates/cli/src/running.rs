@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::http::{self as client, Answer, AskError, Question};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, steers};
 
 mod trouble;
 
@@ -130,7 +130,7 @@ impl EvidenceTold {
         let mut said: Vec<String> = Vec::new();
         // A failure inside a 200 is not made clearer by the 200.
         said.extend(status.filter(|status| *status >= 300).map(|status| status.to_string()));
-        said.extend(code.clone());
+        said.extend(code.as_deref().map(one_line));
         let mut said = said.join(" ");
         if let Some(message) = message {
             let separator = if said.is_empty() { "" } else { ": " };
@@ -143,7 +143,7 @@ impl EvidenceTold {
 
 /// Candidates say what they like; it stays on one line, and moves no cursor.
 pub(crate) fn one_line(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text: String = text.chars().map(|c| if steers(c) { ' ' } else { c }).collect();
     match text.char_indices().nth(120) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,

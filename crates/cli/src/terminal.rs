@@ -1,5 +1,6 @@
-//! The one place that writes to the terminal. It refuses colours where nobody sees them, and takes
-//! a reader that has left for what it is: no error.
+//! The one place that writes to the terminal. It refuses colours where nobody sees them, lets no
+//! text steer the terminal that is not its own, and takes a reader that has left for what it is: no
+//! error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -105,8 +106,13 @@ impl Terminal {
         self.raw("\n")
     }
 
-    /// Writes text as it is.
+    /// Writes text that may hold lines and our own colours.
     pub(crate) fn raw(&self, text: &str) -> io::Result<()> {
+        self.draw(&calm(text, self.out))
+    }
+
+    /// Writes what moves the cursor: nothing that others said may be in it uncalmed.
+    pub(crate) fn draw(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
@@ -164,7 +170,7 @@ impl Terminal {
     /// answers.
     pub(crate) fn ask(&self, question: &impl Say) -> io::Result<()> {
         let mut err = io::stderr().lock();
-        err.write_all(self.say(question).as_bytes())?;
+        err.write_all(calm(&self.say(question), self.err).as_bytes())?;
         err.flush()
     }
 
@@ -179,7 +185,7 @@ impl Terminal {
     /// `warning:` or `hint:` get their colours.
     pub(crate) fn complain(&self, text: &str) -> io::Result<()> {
         let mut err = io::stderr().lock();
-        for line in text.lines() {
+        for line in calm(text, self.err).lines() {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             let ink = match word {
                 "error:" | "错误:" => Some(Ink::Bad),
@@ -196,9 +202,62 @@ impl Terminal {
     }
 }
 
+/// Whether a letter steers a terminal, or the order in which others are shown.
+pub(crate) fn steers(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{61c}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// Text with blanks in place of what steers, but for ends of lines and our own colours.
+fn calm(text: &str, look: Look) -> String {
+    let mut calmed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let ours = if look == Look::Coloured { colour_len(rest) } else { None };
+        let len = ours.unwrap_or(letter.len_utf8());
+        let (taken, behind) = rest.split_at(len);
+        match letter {
+            '\n' => calmed.push('\n'),
+            letter if ours.is_none() && steers(letter) => calmed.push(' '),
+            _ => calmed.push_str(taken),
+        }
+        rest = behind;
+    }
+    calmed
+}
+
+/// The length of one of our own colours at the start of a text.
+fn colour_len(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix("\x1b[")?;
+    let code = rest.split_once('m')?.0;
+    let ours = ["0", "1", "2", "31", "32", "33", "35"].contains(&code);
+    ours.then_some(code.len() + 3)
+}
+
 fn painted(look: Look, ink: Ink, text: &str) -> String {
     match look {
         Look::Coloured => format!("\x1b[{}m{text}\x1b[0m", ink.code()),
         Look::Plain => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g09_only_our_own_colours_pass() {
+        let red = painted(Look::Coloured, Ink::Bad, "no");
+        assert_eq!(calm(&red, Look::Coloured), red);
+        assert_eq!(calm(&red, Look::Plain), " [31mno [0m");
+        let evil = "a\x1b[2J\x1b]0;t\x07\r\u{9b}1m\u{202e}b\n汉字é";
+        assert_eq!(calm(evil, Look::Coloured), "a [2J ]0;t   1m b\n汉字é");
     }
 }

@@ -44,7 +44,7 @@ impl<'t> Picture<'t> {
         }
         out.push_str("\x1b[J");
         self.lines = lines.len();
-        self.terminal.raw(&out)
+        self.terminal.draw(&out)
     }
 }
 

@@ -4,7 +4,7 @@
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::terminal::Say;
+use crate::terminal::{Say, steers};
 
 /// What goes wrong.
 pub(super) enum Trouble {
@@ -222,13 +222,13 @@ impl Say for Advice {
 /// The same for what has lines, each with its end.
 fn lines(text: &str) -> String {
     let line = |line: &str| -> String {
-        line.chars().map(|c| if c.is_control() { ' ' } else { c }).chain(['\n']).collect()
+        line.chars().map(|c| if steers(c) { ' ' } else { c }).chain(['\n']).collect()
     };
     text.trim_end().lines().map(line).collect()
 }
 
 /// Others say what they like; it moves no cursor.
 fn cut(body: &str) -> String {
-    let plain = body.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+    let plain = body.trim().chars().map(|c| if steers(c) { ' ' } else { c });
     plain.take(300).collect()
 }

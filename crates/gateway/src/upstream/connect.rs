@@ -456,3 +456,24 @@ impl AsyncWrite for Stream {
         each!(self, io => io.poll_write_vectored(cx, bufs))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn resolved(name: &str, guard: Guard) -> Result<usize, Unresolved> {
+        let name: Name = name.parse().expect("a name");
+        Resolver { guard }.call(name).await.map(Iterator::count)
+    }
+
+    #[tokio::test]
+    async fn g09_a_name_that_leads_to_a_guarded_address_is_refused_unless_allowed() {
+        // What a resolver answers for a name is judged, whatever the name: these answer themselves.
+        for name in ["169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "fd00:ec2::254"] {
+            let refused = resolved(name, Guard::On).await;
+            assert!(matches!(refused, Err(Unresolved::Guarded)), "{name}: {refused:?}");
+            assert!(matches!(resolved(name, Guard::Off).await, Ok(1..)), "{name}");
+        }
+        assert!(matches!(resolved("127.0.0.1", Guard::On).await, Ok(1..)));
+    }
+}
