@@ -202,8 +202,7 @@ function acting(of: OperationsFrom): Operation[] {
       act(whose);
       // What was acknowledged outlives the process.
       await of.home.keeper.flush();
-      const { paused } = of.live.status();
-      return ok({ session: whose ?? null, paused: paused.map((one) => one || null) });
+      return ok({ paused: path === '/pause', session: whose ?? null });
     },
   });
   return [
@@ -231,7 +230,9 @@ function acting(of: OperationsFrom): Operation[] {
       body: [],
       answer: ({ path }) => {
         const call = path['call'] ?? '';
-        if (!of.live.stop(call)) throw noSuch('call', call);
+        const open = of.live.call(call);
+        if (!open || !of.live.stop(call)) throw noSuch('call', call);
+        of.home.keeper.tell({ what: 'stopped', session: open.session, queue: open.queue }, call);
         return ok({ stopped: call });
       },
     },

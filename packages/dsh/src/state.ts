@@ -138,7 +138,7 @@ export class KeptState {
       case 'paused':
         return void this.#paused.add(text(line, 'session'));
       case 'resumed':
-        return this.#resume(text(line, 'session'));
+        return void this.#paused.delete(text(line, 'session'));
       case 'seed_read':
         this.seedRead = true;
     }
@@ -223,11 +223,6 @@ export class KeptState {
     this.#deleted.add(queue);
     const [oldest] = this.#deleted;
     if (this.#deleted.size > DELETED_MAX && oldest !== undefined) this.#deleted.delete(oldest);
-  }
-
-  #resume(session: string): void {
-    if (session === '') this.#paused.clear();
-    else this.#paused.delete(session);
   }
 }
 

@@ -43,8 +43,6 @@ const ANSWER = 'MARKER-ANSWER';
 const OWN_KINDS = [
   'turn_continued',
   'turn_not_continued',
-  'paused',
-  'resumed',
   'rescued',
   'switched',
   'engine_lost',
@@ -798,13 +796,20 @@ test('p5 a pause is kept, and a call can be stopped', async (t) => {
   const { done } = await run('s1');
   const [open] = (await tell('GET', '/calls')).body.open;
   assert.equal(open.session, 's1');
-  assert.deepEqual((await tell('POST', '/pause', { body: {} })).body.paused, [null]);
-  assert.deepEqual([...home.keeper.state.paused], ['']);
-  assert.deepEqual((await tell('POST', '/resume', { body: {} })).body.paused, []);
+  const pause = async (at: string, body: object) => (await tell('POST', at, { body })).body;
+  const pauses = async () => (await tell('GET', '/state')).body.pauses;
+  assert.deepEqual(await pause('/pause', {}), { paused: true, session: null });
+  assert.deepEqual(await pause('/pause', { session: 's1' }), { paused: true, session: 's1' });
+  assert.deepEqual(await pauses(), [null, 's1']);
+  assert.deepEqual(await pause('/resume', {}), { paused: false, session: null });
+  assert.deepEqual(await pauses(), ['s1'], 'the one of a session is apart');
+  assert.deepEqual([...home.keeper.state.paused], ['s1']);
   assert.deepEqual((await tell('POST', `/calls/${open.call}/stop`, { body: {} })).body, {
     stopped: open.call,
   });
   await clock.pass(10);
   await done;
   assert.equal((await tell('GET', '/calls')).body.open.length, 0);
+  const { entries } = (await tell('GET', '/journal?what=stopped')).body;
+  assert.deepEqual([entries[0].call, entries[0].session], [open.call, 's1']);
 });
