@@ -252,6 +252,7 @@ function add(share: Share, row: Kept): void {
 
 function put<T>(map: Map<string, T>, key: string, value: T, most: number): void {
   map.set(key, value);
+  if (map.size <= most) return;
   const [oldest] = map.keys();
-  if (map.size > most && oldest !== undefined) map.delete(oldest);
+  if (oldest !== undefined) map.delete(oldest);
 }

@@ -46,7 +46,9 @@ export class KeptState {
   readonly #quarantined = new Map<string, Out>();
   readonly #verified = new Map<string, Place>();
   readonly #tallies = new Map<string, Tally>();
-  readonly #written = new Map<string, Written>();
+  /** By session, then by route: a page asks for one session after the other. */
+  readonly #written = new Map<string, Map<string, Written>>();
+  #writtenCount = 0;
   readonly #deleted = new Set<string>();
   readonly #paused = new Set<string>();
 
@@ -56,7 +58,7 @@ export class KeptState {
       this.#quarantined.size +
       this.#verified.size +
       this.#tallies.size +
-      this.#written.size +
+      this.#writtenCount +
       this.#deleted.size
     );
   }
@@ -77,21 +79,12 @@ export class KeptState {
 
   /** What a session's candidates wrote today. */
   written(session: string): Written[] {
-    return [...this.#written.values()].filter((one) => one.session === session);
+    return [...(this.#written.get(session)?.values() ?? [])];
   }
 
   /** What a candidate said when it was put out. */
   evidence(place: Place): Kept | undefined {
     return this.#quarantined.get(keyOf(place))?.evidence;
-  }
-
-  /** Sessions that something is known of. */
-  sessions(): Set<string> {
-    const places = [...this.#quarantined.values()].map(({ place }) => place);
-    const sessions = [...places, ...this.#verified.values(), ...this.#written.values()].map(
-      ({ session }) => session,
-    );
-    return new Set(sessions);
   }
 
   /** Forgets everything but the day. */
@@ -152,7 +145,9 @@ export class KeptState {
       ...[...this.#quarantined.values()].map((out) => quarantineLine(out)),
       ...[...this.#verified.values()].map((place) => ({ what: 'verified', day, ...flat(place) })),
       ...[...this.#tallies].map(([route, tally]) => ({ what: 'tallied', day, route, ...tally })),
-      ...[...this.#written.values()].map((one) => ({ what: 'wrote', day, ...one })),
+      ...[...this.#written.values()]
+        .flatMap((routes) => [...routes.values()])
+        .map((one) => ({ what: 'wrote', day, ...one })),
       ...[...this.#deleted].map((queue) => ({ what: 'queue_deleted', queue })),
       ...[...this.#paused].map((session) => ({ what: 'paused', session })),
       ...(this.seedRead ? [{ what: 'seed_read' }] : []),
@@ -178,8 +173,11 @@ export class KeptState {
 
   #turn(day: number): void {
     this.day = day;
-    for (const map of [this.#quarantined, this.#verified, this.#tallies, this.#written])
-      map.clear();
+    this.#quarantined.clear();
+    this.#verified.clear();
+    this.#tallies.clear();
+    this.#written.clear();
+    this.#writtenCount = 0;
   }
 
   #applyQuarantined(line: Line): void {
@@ -204,19 +202,19 @@ export class KeptState {
   }
 
   #applyWrote(session: string, route: string, line: Line): void {
-    const key = `${session}\n${route}`;
-    const before = this.#written.get(key);
-    const sum = (name: 'tokens' | 'ms' | 'usedMs' | 'runs') =>
+    const routes = this.#written.get(session) ?? new Map<string, Written>();
+    const before = routes.get(route);
+    const sum = (name: 'tokens' | 'ms' | 'usedMs' | 'runs'): number =>
       (before?.[name] ?? 0) + count(line, name);
-    const after = {
-      session,
-      route,
-      tokens: sum('tokens'),
-      ms: sum('ms'),
-      usedMs: sum('usedMs'),
-      runs: sum('runs'),
-    };
-    put(this.#written, key, after, PLACES_MAX);
+    const sums = { tokens: sum('tokens'), ms: sum('ms'), usedMs: sum('usedMs'), runs: sum('runs') };
+    if (!before) this.#writtenCount += 1;
+    routes.set(route, { session, route, ...sums });
+    this.#written.delete(session);
+    this.#written.set(session, routes);
+    const [oldest] = this.#written;
+    if (this.#writtenCount <= PLACES_MAX || oldest === undefined) return;
+    this.#written.delete(oldest[0]);
+    this.#writtenCount -= oldest[1].size;
   }
 
   #remember(queue: string): void {
@@ -304,6 +302,7 @@ function count(line: Line, name: string): number {
 function put<T>(map: Map<string, T>, key: string, value: T, most: number): void {
   map.delete(key);
   map.set(key, value);
+  if (map.size <= most) return;
   const [oldest] = map.keys();
-  if (map.size > most && oldest !== undefined) map.delete(oldest);
+  if (oldest !== undefined) map.delete(oldest);
 }

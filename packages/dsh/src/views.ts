@@ -116,9 +116,10 @@ export function sessionsView(
   const from =
     asked.after === undefined ? 0 : sorted.findIndex(({ session }) => session === asked.after) + 1;
   const page = sorted.slice(from, from + asked.limit);
+  const running = runningSince(of);
   const more = from + page.length < sorted.length;
   return {
-    sessions: page.map((session) => sessionView(of, session)),
+    sessions: page.map((session) => sessionView(of, session, running)),
     sessions_known: shown.length,
     next: more ? (page.at(-1)?.session ?? null) : null,
   };
@@ -128,11 +129,17 @@ export function sessionsView(
 function ranHere(session: SessionStatus): boolean {
   const { quarantined, verified, seats, truncations, speeds } = session;
   const marks = [quarantined, verified, seats, truncations, speeds];
-  return session.running > 0 || session.runningNow !== undefined || marks.some((some) => some.length > 0);
+  return (
+    session.running > 0 || session.runningNow !== undefined || marks.some((some) => some.length > 0)
+  );
 }
 
 /** One session. */
-export function sessionView(of: Looked, session: SessionStatus): unknown {
+export function sessionView(
+  of: Looked,
+  session: SessionStatus,
+  running: RunningSince = runningSince(of),
+): unknown {
   const { state } = of.home.keeper;
   const facts = of.facts(session.session);
   const wrote = state.written(session.session);
@@ -166,7 +173,7 @@ export function sessionView(of: Looked, session: SessionStatus): unknown {
     cwd: facts?.cwd ?? null,
     sub_agent: facts?.subAgent ?? (session.subAgent || null),
     used: wrote.map(({ route, usedMs, runs }) => ({ route, ms: usedMs, runs })),
-    running_since: runningSince(of, session.session),
+    running_since: running.get(session.session) ?? [],
     stands_in_for: session.standsInFor.map(routeText),
     paused: session.paused,
     continues: {
@@ -400,12 +407,18 @@ function speedView({ route, tokens, ms }: Written): unknown {
   return { route, tokens, ms: Math.round(ms), per_second: perSecond(tokens, ms) };
 }
 
-/** R30: what runs grows live; the page counts on from here. */
-function runningSince(of: Looked, session: string): unknown[] {
-  const open = of.live
-    .calls()
-    .filter((call) => call.state === 'open' && call.session === session && !call.internal);
-  return open.map(({ call, beganMs }) => ({ call, began_ms: beganMs }));
+type RunningSince = ReadonlyMap<string, readonly { call: string; began_ms: number }[]>;
+
+/** R30: what runs grows live, by session; the page counts on from here. */
+function runningSince(of: Looked): RunningSince {
+  const open = of.live.calls().filter(({ state, internal }) => state === 'open' && !internal);
+  const since = new Map<string, { call: string; began_ms: number }[]>();
+  for (const { session, call, beganMs } of open) {
+    const calls = since.get(session) ?? [];
+    calls.push({ call, began_ms: beganMs });
+    since.set(session, calls);
+  }
+  return since;
 }
 
 function attemptView(row: AttemptRow): unknown {
