@@ -95,7 +95,7 @@ test('boundary 4 (R42): the sessions of sub-agents are told apart, hidden unless
       return truncated('The child was cut, ')(answer)
     }
     if (answer.body.messages.some(message => message.role === 'tool')) return ok('Delegated.')(answer)
-    return callTool('subagent', { description: 'a child', prompt: 'TASK-FOR-CHILD' })(answer)
+    return callTool('subagent', { description: 'a child', prompt: 'TASK-FOR-CHILD', run_in_background: false })(answer)
   })
   const session = await stage.session(q.shown)
   const { reason } = await stage.web.turn(session, 'please delegate')
