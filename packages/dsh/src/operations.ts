@@ -62,6 +62,7 @@ function looking(of: OperationsFrom): Operation[] {
             limit: limitOf(query),
             after: query['after'],
             cwd: query['cwd'],
+            evidence: 'with',
           }),
         ),
     },

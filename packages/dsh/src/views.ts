@@ -51,7 +51,7 @@ export function stateView(of: Looked): unknown {
   const status = of.live.status();
   const open = of.live.calls().filter(({ state }) => state === 'open');
   const recording = of.home.keeper.recording();
-  const page = sessionsView(of, status, { limit: SESSIONS_MAX });
+  const page = sessionsView(of, status, { limit: SESSIONS_MAX, evidence: 'without' });
   return {
     version: of.version,
     instance: of.instance,
@@ -90,6 +90,8 @@ export interface SessionsAsked {
   readonly after?: string | undefined;
   /** The workspace of who asks. */
   readonly cwd?: string | undefined;
+  /** Whether what candidates said goes along: it is most of the text. */
+  readonly evidence: 'with' | 'without';
 }
 
 /** A page of sessions, those that matter first; `next` is the `after` of the page behind it. */
@@ -119,7 +121,7 @@ export function sessionsView(
   const running = runningSince(of);
   const more = from + page.length < sorted.length;
   return {
-    sessions: page.map((session) => sessionView(of, session, running)),
+    sessions: page.map((session) => sessionView(of, session, asked.evidence, running)),
     sessions_known: shown.length,
     next: more ? (page.at(-1)?.session ?? null) : null,
   };
@@ -138,6 +140,7 @@ function ranHere(session: SessionStatus): boolean {
 export function sessionView(
   of: Looked,
   session: SessionStatus,
+  said: SessionsAsked['evidence'] = 'with',
   running: RunningSince = runningSince(of),
 ): unknown {
   const { state } = of.home.keeper;
@@ -150,11 +153,8 @@ export function sessionView(
     running_now: session.runningNow ? routeText(session.runningNow) : null,
     seats: session.seats.map(routeText),
     quarantined: session.quarantined.map((out) => {
-      const evidence = state.evidence({
-        session: session.session,
-        queue: out.queue,
-        route: out.route,
-      });
+      const place = { session: session.session, queue: out.queue, route: out.route };
+      const evidence = said === 'with' ? state.evidence(place) : undefined;
       return {
         queue: out.queue,
         route: routeText(out.route),

@@ -379,15 +379,16 @@ test('r17 r29 r30 r31 the state shows who is out and why, tallies, speeds, what 
     [session.key, session.title, session.running_now, session.seats],
     ['s1', 'One', 'mock/good', ['mock/good']],
   );
+  const [out] = session.quarantined;
   assert.deepEqual(
-    [
-      session.quarantined[0].route,
-      session.quarantined[0].class,
-      session.quarantined[0].evidence.code,
-    ],
-    ['mock/bad', 'quota_exhausted', 'QUOTA'],
+    [out.route, out.class, out.evidence],
+    ['mock/bad', 'quota_exhausted', undefined],
   );
-  assert.equal(session.quarantined[0].evidence.message.length, 400);
+  for (const at of ['/sessions/s1', '/sessions']) {
+    const { body } = await tell('GET', at);
+    const { evidence } = (body.sessions?.[0] ?? body).quarantined[0];
+    assert.deepEqual([evidence.code, evidence.message.length], ['QUOTA', 400], at);
+  }
   assert.deepEqual(session.verified, [{ queue: 'default', route: 'mock/good' }]);
   const call = (await tell('GET', '/calls')).body.past[0];
   assert.deepEqual(

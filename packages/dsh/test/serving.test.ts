@@ -63,7 +63,7 @@ function statusOf(session: string): SessionStatus {
   return {
     session,
     quarantined: [],
-    verified: [],
+    verified: [{ queue: 'q', route: { provider: 'p', model: 'm' } }],
     speeds: [],
     truncations: [],
     running: 0,
