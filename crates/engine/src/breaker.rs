@@ -2,18 +2,19 @@
 //! `health` and `chain`). It neither counts a class that its policy does not, nor chooses who runs
 //! instead.
 
-use crate::call::Call;
 use crate::choose::Mode;
-use crate::class::Class;
+use crate::class::{Class, Failure};
 use crate::engine::Engine;
-use crate::fact::{Fact, Notice, OpenedBy};
-use crate::ids::{AttemptId, RouteId};
+use crate::fact::{Fact, LiftedBy, Notice, OpenedBy};
+use crate::ids::{AttemptId, CallId, RouteId};
+use crate::judge::{Verdict, react};
 use crate::policy::Policy;
-use crate::shared::Route;
+use crate::shared::{Probe, Route};
 use crate::time::Now;
 
 /// One failure that counts.
 pub(crate) struct Strike {
+    pub(crate) call: CallId,
     pub(crate) attempt: AttemptId,
     pub(crate) route: RouteId,
     pub(crate) class: Class,
@@ -22,9 +23,37 @@ pub(crate) struct Strike {
 }
 
 impl Engine {
+    /// A probe in the background has ended (H4): an answer makes the route ready for everybody, a
+    /// failure counts as a call's would. It is no attempt: nothing is tallied, and no session hears
+    /// of it. Where the policy has no breaker, only an answer does anything.
+    ///
+    /// The facts name call 0, which no call bears.
+    pub fn probed(&mut self, now: Now, policy: &Policy, route: RouteId, failure: Option<Failure>) {
+        let state = self.routes.entry(route).or_default();
+        state.warm_up(now);
+        let Some(failure) = failure else {
+            if state.warm() {
+                let by = LiftedBy::Success;
+                self.notices.push_back(Notice::Fact(Fact::Warmed { route, by }));
+                self.wake(route);
+            }
+            return;
+        };
+        let Verdict::Struck { named_ms } = react(policy, &failure, now).verdict else { return };
+        let mode = match (state.is_cooling(), state.probe) {
+            (true, _) => Mode::LastResort,
+            (false, Probe::Needed) => Mode::Probe,
+            (false, Probe::Unneeded | Probe::Running(_)) => Mode::Normal,
+        };
+        if policy.breaker_threshold > 0 {
+            let (attempt, class) = (AttemptId(0), failure.class);
+            let strike = Strike { call: CallId(0), attempt, route, class, mode, named_ms };
+            self.strike(now, policy, &strike);
+        }
+    }
+
     /// Counts a failure; the breaker may open.
-    pub(crate) fn strike(&mut self, now: Now, call: &Call, strike: &Strike) {
-        let policy = &call.spec.queue.policy;
+    pub(crate) fn strike(&mut self, now: Now, policy: &Policy, strike: &Strike) {
         let route = self.routes.entry(strike.route).or_default();
         route.breaker.failures = route.breaker.failures.saturating_add(1);
         let Some((by, ms)) = open(policy, route, strike) else { return };
@@ -39,7 +68,7 @@ impl Engine {
             failures,
             by,
             class: strike.class,
-            call: call.spec.id,
+            call: strike.call,
             attempt: strike.attempt,
         };
         self.notices.push_back(Notice::Fact(fact));

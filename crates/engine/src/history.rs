@@ -13,6 +13,7 @@
 //! | `feed CALL MONO WALL INPUT…` | an input, then as `drive` |
 //! | `grant LEASE ROUTE granted\|refused` | the answer to a wish for a seat |
 //! | `release session SESSION\|place SESSION QUEUE ROUTE\|route ROUTE\|all` | by hand |
+//! | `probed MONO WALL QUEUE ROUTE whole\|failed FAILURE…` | a probe in the background ended (H4) |
 //! | `pause all\|session SESSION` | nothing persists until the same words are resumed |
 //! | `resume all\|session SESSION` | it may again |
 //! | `end MONO WALL SESSION` | a session ends |
@@ -81,7 +82,7 @@ use alloc::sync::Arc;
 use crate::attempt::Beat;
 use crate::call::{AttemptInput, Call, CallSpec, Input, Output};
 use crate::class::Failure;
-use crate::codec::{BadWord, Read, Words, bad, next};
+use crate::codec::{BadWord, Read, Words, bad, next, word};
 use crate::continuation::{Continuation, Continue, TurnEnd, TurnStart};
 use crate::engine::{Engine, Grant};
 use crate::fact::{Fact, Notice};
@@ -173,6 +174,7 @@ impl History {
                 self.status_session(now, SessionId::read(words)?, out);
             }
             "presets" => presets(out),
+            "probed" => self.probed(words)?,
             "pause" => self.engine.pause(Whose::read(words)?),
             "resume" => self.engine.resume(Whose::read(words)?),
             found => return self.turns(found, words, out),
@@ -242,6 +244,21 @@ impl History {
             Notice::write(&notice, out);
             out.push('\n');
         }
+    }
+
+    fn probed(&mut self, words: &mut Read<'_>) -> Result<(), BadWord> {
+        let (now, queue) = (Now::read(words)?, QueueId::read(words)?);
+        let route = RouteId::read(words)?;
+        let failure = match next(words, "whole or failed")? {
+            "whole" => None,
+            "failed" => Some(Failure::read(words)?),
+            found => return bad("whole or failed", found),
+        };
+        let Some(queue) = self.queues.get(&queue) else {
+            return bad("the number of a known queue", "another");
+        };
+        self.engine.probed(now, &queue.policy, route, failure);
+        Ok(())
     }
 
     /// Operations on the turns of a session (R42, R43).
@@ -414,6 +431,20 @@ pub fn output_line(id: CallId, output: &Output) -> String {
 pub fn notice_line(notice: &Notice) -> String {
     let mut out = String::new();
     notice.write(&mut out);
+    out
+}
+
+/// The line with which a probe in the background ends (H4).
+#[must_use]
+pub fn probed_line(now: Now, queue: QueueId, route: RouteId, failure: Option<Failure>) -> String {
+    let mut out = words("probed", &[&now, &queue, &route]);
+    match failure {
+        None => word(&mut out, "whole"),
+        Some(failure) => {
+            word(&mut out, "failed");
+            failure.write(&mut out);
+        }
+    }
     out
 }
 

@@ -192,8 +192,8 @@ impl Engine {
                 }
             }
             Verdict::Struck { named_ms } => {
-                let strike = Strike { attempt, route: route_id, class, mode, named_ms };
-                self.strike(now, call, &strike);
+                let strike = Strike { call: id, attempt, route: route_id, class, mode, named_ms };
+                self.strike(now, &call.spec.queue.policy, &strike);
                 self.routes.entry(route_id).or_default().judged(place.session, now);
             }
             Verdict::Quarantined { until_ms } => {

@@ -72,6 +72,8 @@ pub enum Op {
     Restart,
     /// A wake-up that nothing called for.
     Woken(u64),
+    /// A probe in the background ends.
+    Probed(u64, What),
     /// Somebody stops a call.
     Stop(u64),
     /// Somebody pauses or resumes.
@@ -148,7 +150,8 @@ impl Op {
             98 if rng.once_in(3) => Self::Restart,
             98 => Self::NextWake,
             _ if rng.once_in(2) => Self::Woken(pick),
-            _ => Self::Stop(pick),
+            _ if rng.once_in(2) => Self::Stop(pick),
+            _ => Self::Probed(pick, What::next(rng)),
         }
     }
 

@@ -165,6 +165,7 @@ impl World {
             Op::Configure(pick, seed) => self.configure(pick, seed)?,
             Op::Restart => self.restart(),
             Op::Stop(pick) => self.tell(pick, Input::Stop)?,
+            Op::Probed(pick, what) => self.probed(pick, what)?,
             Op::Pause(pick) => self.pause(pick)?,
             Op::Turns(pick, kind) => self.turns(pick, kind)?,
         }

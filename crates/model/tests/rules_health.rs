@@ -207,3 +207,22 @@ fn r45_a_refusal_of_our_own_key_is_not_told_as_it_came() {
     stage.fail(call, Class::Auth);
     assert!(matches!(stage.word(call), Some(LastWord::ComeBack(_) | LastWord::DoNotRetry)));
 }
+
+#[test]
+fn h04_a_probe_in_the_background_finds_dead_and_recovered_ones() {
+    let (mut stage, two) = (Stage::new(), health(2));
+    let probed = |stage: &mut Stage, failure| {
+        stage.engine.probed(stage.now, &two.policy, RouteId(0), failure);
+        stage.attend();
+    };
+    probed(&mut stage, Some(ekiden_engine::Failure::upstream(Class::ServerError)));
+    assert_eq!(stage.cools(0), Some(60_000), "nobody had to run into it");
+    assert_eq!(answers(&mut stage, &two, 1), Some(1));
+    assert_eq!(stage.engine.tally(RouteId(0)).failures, 0, "it is no attempt");
+    stage.pass(60_000);
+    probed(&mut stage, Some(ekiden_engine::Failure::upstream(Class::Timeout)));
+    assert_eq!(stage.cools(0), Some(120_000));
+    probed(&mut stage, None);
+    assert_eq!(status(&stage, 0), Health::Ready);
+    assert_eq!(answers(&mut stage, &two, 2), Some(0));
+}

@@ -1,12 +1,14 @@
 //! What is recorded against a candidate, and where the call goes then (R17, R18, R21, R24, R29).
 
 use ekiden_engine::{
-    Class, Holder, LastWord, Mode, Now, Purpose, Quarantine, RouteId, Then, Verdict,
+    Class, Failure, Holder, LastWord, Mode, Now, Policy, Purpose, Quarantine, RouteId, Then,
+    Verdict,
 };
 
 use super::choice::{Mark, writes_to};
 use super::ledger::Lone;
 use super::pick::passes;
+use super::table::table;
 use super::trial::counted;
 use super::{Again, Phase, Reference, Runner};
 
@@ -34,7 +36,8 @@ impl Reference {
                 }
             }
             Verdict::Struck { named_ms } => {
-                self.strike(now, runner, again, named_ms);
+                let policy = &runner.spec.queue.policy;
+                self.strike(now, policy, route, again.mode, again.class, named_ms);
                 let judged = &mut self.road(route).judged;
                 judged.retain(|(who, _)| *who != me);
                 judged.push((me, now.mono_ms));
@@ -58,21 +61,48 @@ impl Reference {
         self.end_trial(runner, route);
     }
 
+    /// H4: a probe in the background.
+    pub fn probed(&mut self, now: Now, policy: &Policy, route: RouteId, failure: Option<Failure>) {
+        let road = self.road(route);
+        if let Some((_, until)) = road.cooling.filter(|(_, until)| now.reached(*until)) {
+            road.cooling = None;
+            road.over_ms = Some(until.mono_ms);
+            road.lone = Lone::Needed;
+        }
+        let Some(failure) = failure else { return road.warm() };
+        let mode = match (road.cooling.is_some(), road.lone) {
+            (true, _) => Mode::LastResort,
+            (false, Lone::Needed) => Mode::Probe,
+            (false, Lone::NotNeeded | Lone::Runs(_)) => Mode::Normal,
+        };
+        let (_, verdict, _) = table(policy, &failure, now);
+        if let (Verdict::Struck { named_ms }, 1..) = (verdict, policy.breaker_threshold) {
+            self.strike(now, policy, route, mode, failure.class, named_ms);
+        }
+    }
+
     /// H1, H2, C4: the breaker.
-    fn strike(&mut self, now: Now, runner: &Runner, again: &Again, named_ms: Option<u64>) {
-        let policy = &runner.spec.queue.policy;
-        let road = self.road(runner.spec.queue.candidates[again.candidate].route);
+    fn strike(
+        &mut self,
+        now: Now,
+        policy: &Policy,
+        route: RouteId,
+        mode: Mode,
+        class: Class,
+        named_ms: Option<u64>,
+    ) {
+        let road = self.road(route);
         road.failures += 1;
         let breaks = policy.breaker_threshold > 0;
-        let last_resort = again.mode == Mode::LastResort;
+        let last_resort = mode == Mode::LastResort;
         let stale = road.cooling.is_some() && !last_resort;
-        let reached = road.failures >= policy.breaker_threshold || again.mode == Mode::Probe;
+        let reached = road.failures >= policy.breaker_threshold || mode == Mode::Probe;
         let mut span = policy.breaker_ms;
         for _ in 0..road.opened.saturating_sub(u32::from(last_resort)).min(20) {
             span = span.saturating_mul(2);
         }
         let span = span.min(policy.breaker_max_ms);
-        let ms = if policy.breaker_at_once.contains(again.class) {
+        let ms = if policy.breaker_at_once.contains(class) {
             Some(policy.breaker_max_ms.max(named_ms.unwrap_or(0)))
         } else if breaks && reached && !stale {
             Some(span.max(named_ms.unwrap_or(0)))

@@ -1,8 +1,8 @@
 //! What people do to a running engine: let go, end, configure, restart.
 
 use ekiden_engine::history::{
-    continuation_line, continue_due_line, continue_line, pause_line, resume_line, sub_agent_line,
-    turn_ended_line, turn_started_line,
+    continuation_line, continue_due_line, continue_line, pause_line, probed_line, resume_line,
+    sub_agent_line, turn_ended_line, turn_started_line,
 };
 use ekiden_engine::{TurnEnd, TurnStart, Whose};
 
@@ -36,6 +36,26 @@ impl World {
     pub(super) fn broke(&self, queue: usize, tried: u64) -> Vec<RouteId> {
         let routes = self.scene.queues[queue].candidates.iter().map(|c| c.route).enumerate();
         routes.filter(|(index, _)| tried >> index & 1 == 1).map(|(_, route)| route).collect()
+    }
+
+    pub(super) fn probed(&mut self, pick: u64, what: What) -> Result {
+        let Some(index) = some(pick, self.scene.queues.len()) else { return Ok(()) };
+        let queue = Arc::clone(&self.scene.queues[index]);
+        let Some(at) = some(pick >> 8, queue.candidates.len()) else { return Ok(()) };
+        let route = queue.candidates[at].route;
+        let failure = inputs(what, self.now).into_iter().find_map(|input| match input {
+            AttemptInput::Failed { failure, .. } => Some(failure),
+            AttemptInput::Sent
+            | AttemptInput::Head
+            | AttemptInput::Chunk { .. }
+            | AttemptInput::Malformed { .. }
+            | AttemptInput::End { .. }
+            | AttemptInput::Unserved => None,
+        });
+        self.line(&probed_line(self.now, queue.id, route, failure));
+        self.engine.probed(self.now, &queue.policy, route, failure);
+        self.reference.probed(self.now, &queue.policy, route, failure);
+        self.attend()
     }
 
     pub(super) fn pause(&mut self, pick: u64) -> Result {
