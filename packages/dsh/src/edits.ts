@@ -3,7 +3,7 @@
  * It refuses changes that make no sense where they are made; whether the outcome holds is for
  * `readSettings` to say.
  */
-import { isId, keyAt, KEYS, routeText, splitRoute, VERSION } from './settings.ts';
+import { candidateLines, isId, keyAt, KEYS, routeText, splitRoute, VERSION } from './settings.ts';
 import { checked, Misfit, nearest, written } from './values.ts';
 import { shown } from './masked.ts';
 
@@ -270,6 +270,8 @@ function queueOf(document: Document, id: string): Record<string, unknown> {
 
 function candidates(document: Document, queue: string): unknown[] {
   const of = queueOf(document, queue);
+  // One text with a candidate a line becomes the list that it stands for.
+  if (typeof of['candidates'] === 'string') of['candidates'] = candidateLines(of['candidates']);
   if (!Array.isArray(of['candidates'])) of['candidates'] = [];
   return of['candidates'] as unknown[];
 }

@@ -2,6 +2,7 @@
  * From settings to what calls run on: the engine's words for each queue, and what the relay needs
  * beside them. It refuses to decide anything: numbers are copied, names become numbers.
  */
+import { createHash } from 'node:crypto';
 import { Calendar } from './calendar.ts';
 import {
   single,
@@ -279,11 +280,7 @@ function matches(pattern: string, name: string): boolean {
   return at === wanted.length;
 }
 
-/** FNV-1a, 64 bits: two configurations that differ have different digests, as good as always. */
+/** 64 bits of a hash: two configurations that differ have different digests, as good as always. */
 function digest(text: string): string {
-  let hash = 0xcbf29ce484222325n;
-  for (const byte of Buffer.from(text, 'utf8')) {
-    hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
-  }
-  return hash.toString();
+  return createHash('sha256').update(text).digest().readBigUInt64BE().toString();
 }

@@ -333,3 +333,20 @@ test('g12 settings that the disk does not take are not acknowledged, and the old
   assert.equal(file.config.sections['top']?.['reset_hour'], 3);
   assert.equal(readFileSync(`${path}/settings.json`, 'utf8'), '{"reset_hour":3}');
 });
+
+test('h7 candidates may be one text with a line each, also for a change', (t) => {
+  const text = 'p/m # first\nq|n\n';
+  const { file, path } = opened(
+    folderFor(t),
+    JSON.stringify({ queues: { a: { candidates: text } } }),
+  );
+  const routes = () => file.config.queues[0]?.candidates.map((candidate) => candidate.text);
+  assert.deepEqual(routes(), ['p/m', 'q/n']);
+  file.change(undefined, [{ do: 'add_candidate', queue: 'a', route: 'r/o' }]);
+  assert.deepEqual(routes(), ['p/m', 'q/n', 'r/o']);
+  assert.deepEqual(JSON.parse(readFileSync(path, 'utf8')).queues.a.candidates, [
+    'p/m',
+    'q/n',
+    'r/o',
+  ]);
+});
