@@ -2,6 +2,7 @@
  * The ledger: one row for each attempt and one for each call (R34). It refuses to add what was
  * reported to what was estimated, and to grow without bound.
  */
+import { toldShown } from './journal.ts';
 import { routeText } from './settings.ts';
 import type { Line } from './shared-log.ts';
 import type { AttemptRow, CallRow } from './ports.ts';
@@ -52,6 +53,8 @@ export interface CallLine {
   readonly attempts: number;
   readonly route: string | null;
   readonly state: string;
+  readonly purpose: 'main' | 'internal';
+  readonly told: Line | null;
 }
 
 /** What is summed by what. */
@@ -132,9 +135,18 @@ export class Ledger {
     return [...this.#attempts.values()].filter((row) => row.call === call).map(shown);
   }
 
-  /** The newest calls, newest first. */
-  calls(limit: number): CallLine[] {
-    return [...this.#calls.values()].slice(-limit).reverse();
+  /** The newest calls with their attempts, newest first. */
+  calls(limit: number): (CallLine & { readonly rows: readonly AttemptLine[] })[] {
+    const calls = [...this.#calls.values()].slice(-limit).reverse();
+    const rows = new Map(calls.map(({ call }) => [call, [] as AttemptLine[]]));
+    for (const row of this.#attempts.values()) rows.get(row.call)?.push(shown(row));
+    return calls.map((call) => ({ ...call, rows: rows.get(call.call) ?? [] }));
+  }
+
+  /** One call with its attempts. */
+  call(id: string): (CallLine & { readonly rows: readonly AttemptLine[] }) | undefined {
+    const call = this.#calls.get(id);
+    return call && { ...call, rows: this.attemptsOf(id) };
   }
 
   sums(filter: SumFilter): {
@@ -209,6 +221,8 @@ export function callShown(row: CallRow): CallLine {
     attempts: row.attempts,
     route: row.route ? routeText(row.route) : null,
     state: row.state,
+    purpose: row.internal ? 'internal' : 'main',
+    told: row.told ? toldShown(row.told) : null,
   };
 }
 

@@ -27,6 +27,7 @@ import type { JournalFilter } from './journal.ts';
 import type { SumFilter } from './ledger.ts';
 import {
   callView,
+  keptCallView,
   catalogView,
   sessionsView,
   sessionView,
@@ -89,6 +90,7 @@ function looking(of: OperationsFrom): Operation[] {
 }
 
 function calls(of: OperationsFrom): Operation[] {
+  const { ledger } = of.home.keeper;
   return [
     {
       method: 'GET',
@@ -96,13 +98,16 @@ function calls(of: OperationsFrom): Operation[] {
       query: { limit: 'count' },
       answer: ({ query }) => {
         const all = of.live.calls();
-        const past = all.filter(({ state }) => state !== 'open').slice(0, limitOf(query));
+        const limit = limitOf(query);
+        const past = all.filter(({ state }) => state !== 'open').slice(0, limit);
+        const known = new Set(all.map(({ call }) => call));
+        const older = ledger.calls(limit).filter(({ call }) => !known.has(call));
         const open = all
           .filter(({ state }) => state === 'open')
           .toSorted((a, b) => a.beganMs - b.beganMs);
         return ok({
           open: open.map((call) => callView(call)),
-          past: past.map((call) => callView(call)),
+          past: [...past.map((call) => callView(call)), ...older.map(keptCallView)].slice(0, limit),
         });
       },
     },
@@ -111,6 +116,8 @@ function calls(of: OperationsFrom): Operation[] {
       path: '/calls/{call}',
       answer: ({ path }) => {
         const call = of.live.call(path['call'] ?? '');
+        const kept = call ? undefined : ledger.call(path['call'] ?? '');
+        if (kept) return ok(keptCallView(kept));
         if (!call) throw noSuch('call', path['call']);
         return ok(callView(call, call.state === 'open' ? undefined : call.steps));
       },

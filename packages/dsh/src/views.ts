@@ -2,7 +2,7 @@
  * What runs, as people look at it: the gateway's shapes with what only this host knows beside them.
  * It refuses to show any text of a call.
  */
-import { attemptShown } from './ledger.ts';
+import { attemptShown, type Ledger } from './ledger.ts';
 import { toldShown } from './journal.ts';
 import { kept } from './masked.ts';
 import { KEYS, keyAt, routeText, single, valueOf, type Config } from './settings.ts';
@@ -234,6 +234,29 @@ export function callView(view: CallView, steps?: readonly CallStep[]): unknown {
     attempts: view.attempts.map(attemptView),
     ...(view.why === undefined ? {} : { why: view.why }),
     ...(steps ? { steps } : {}),
+  };
+}
+
+/** A call of which only the ledger knows any more, such as one from before the host was started anew. */
+export function keptCallView({ rows, ...call }: NonNullable<ReturnType<Ledger['call']>>): unknown {
+  const { call: id, session, queue, purpose, began_ms, took_ms, state, told, route } = call;
+  const attempts = rows.map((row) => {
+    const { attempt, route: asked, began_ms: began, took_ms: took, class: why } = row;
+    return { attempt, route: asked, began_ms: began, took_ms: took, class: why };
+  });
+  const fixed = { agent: null, dialect: 'dsh', streamed: true };
+  return {
+    call: id,
+    session,
+    purpose,
+    queue,
+    began_ms,
+    took_ms,
+    state,
+    told,
+    route,
+    attempts,
+    ...fixed,
   };
 }
 

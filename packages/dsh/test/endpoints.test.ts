@@ -12,6 +12,7 @@ import { Events } from '../src/events.ts';
 import { judge } from '../src/evidence.ts';
 import { refusal } from '../src/guard.ts';
 import { openHome } from '../src/home.ts';
+import type { Live } from '../src/ports.ts';
 import { loaderFrom } from '../src/load.ts';
 import { NameTable } from '../src/names.ts';
 import type { OperationsFrom } from '../src/asking.ts';
@@ -813,4 +814,28 @@ test('p5 a pause is kept, and a call can be stopped', async (t) => {
   assert.equal((await tell('GET', '/calls')).body.open.length, 0);
   const { entries } = (await tell('GET', '/journal?what=stopped')).body;
   assert.deepEqual([entries[0].call, entries[0].session], [open.call, 's1']);
+});
+
+test('r33 calls from before a restart are still known, without their steps', async (t) => {
+  const before = await served(t);
+  await (
+    await before.run('s1')
+  ).done;
+  await before.home.keeper.flush();
+  const [past] = (await before.tell('GET', '/calls')).body.past;
+  const live = { ...before.of.live, calls: () => [], call: () => undefined } as unknown as Live;
+  const of = { ...before.of, live };
+  const asked = { query: {}, body: {}, headers: {} };
+  const answer = async (path: string, names: Record<string, string> = {}) => {
+    const operation = operations(of).find((one) => one.path === path && one.method === 'GET');
+    return (await operation?.answer({ ...asked, path: names }))?.body;
+  };
+  const shown = await answer('/calls/{call}', { call: past.call });
+  assert.deepEqual(misfits(shown, schema('Call')), []);
+  const bare = (call: typeof past) => ({
+    ...call,
+    attempts: call.attempts.map((row: object) => ({ ...row, evidence: undefined })),
+  });
+  assert.deepEqual(JSON.parse(JSON.stringify(shown)), JSON.parse(JSON.stringify(bare(past))));
+  assert.deepEqual(await answer('/calls'), { open: [], past: [shown] });
 });
