@@ -37,6 +37,9 @@ export interface CoreParts {
   fault(message: string): void;
 }
 
+/** A session's number that nobody has. */
+const NEW_SESSION = '18446744073709551615';
+
 /** Hears of a session's turn what the engine answered. */
 export type TurnListener = (words: readonly string[]) => void;
 
@@ -326,9 +329,10 @@ export class Core implements Live, Listener, CallOwner {
     const plan = this.#known.get(queue);
     if (plan === undefined) return undefined;
     const { names } = this.#parts;
-    const seating = session === undefined ? 'call' : 'session';
+    const whose = session === undefined ? `${NEW_SESSION} session`
+      : session === '' ? `${names.session(session)} call` : `${names.session(session)} session`;
     const answer = this.engine.ask(`preview ${this.engine.now()} 0 ${names.queue(queue)} `
-      + `${names.session(session)} ${seating} main stream ongoing 0 - 0 0`);
+      + `${whose} main stream ongoing 0 - 0 0`);
     return dryRun(answer, plan);
   }
 

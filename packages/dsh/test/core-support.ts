@@ -21,6 +21,8 @@ const folder = process.env['EKIDEN_WASM_FOLDER'];
 export const WASM = folder === undefined
   ? new URL('../../../crates/wasm/', import.meta.url) : pathToFileURL(`${folder}/`);
 const loader = loaderFrom(WASM);
+// Compiled before anything is measured by turns of the loop.
+await loader();
 
 /** Time that stands still until it is moved. */
 export class TestClock implements Clock {

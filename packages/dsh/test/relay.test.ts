@@ -446,6 +446,16 @@ test('p5_a_call_can_be_stopped_by_hand', async () => {
   await drained;
   assert.equal(reader.failure?.code, 'STOPPED');
   assert.equal(bench.core.stop(open?.call ?? ''), false);
+  // While an attempt runs: it is cancelled, and nobody is blamed.
+  const silent = new Bench([queueOf('q', ['a/deaf', 'b/two'])]).model('a/deaf', hangs([], true));
+  const hung = silent.ask('q');
+  const ends = hung.drain();
+  await silent.clock.pass(1_000);
+  assert.equal(silent.core.stop(silent.core.calls()[0]?.call ?? ''), true);
+  await ends;
+  assert.equal(hung.failure?.code, 'STOPPED');
+  assert.equal(silent.asked[0]?.options.signal?.aborted, true);
+  assert.deepEqual(silent.keeper.of('quarantined'), []);
 });
 
 test('r8_r11_a_deadline_ends_the_call_and_blames_nobody', async () => {
