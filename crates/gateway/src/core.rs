@@ -4,7 +4,9 @@
 //! It refuses to do a call's work: it admits, settles, tells and remembers.
 
 mod recall;
+mod record;
 pub(crate) mod spending;
+mod stop;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -13,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ekiden_config::Config;
 use ekiden_engine::{
-    Call, CallId, Engine, Fact, Grant, Holder, Notice, Now, Release, RouteId, SessionId, Speed,
-    Tally, Verdict,
+    Call, CallId, Engine, Fact, Grant, Notice, Now, Release, RouteId, SessionId, Speed, Tally,
+    Verdict,
 };
-use ekiden_store::{AttemptRow, Entry, Place, Record, Store, What};
+use ekiden_store::{AttemptRow, Record, Store, What};
 use tokio::sync::Notify;
 
 use crate::calls::{Calls, Open, Past};
@@ -30,6 +32,8 @@ use crate::settings::{Settings, SettingsSource, bounds};
 use crate::state::Keeping;
 use crate::tasks::Tasks;
 use crate::tokens::ClientTokens;
+pub(crate) use stop::Stop;
+
 use crate::upstream::{Dial, Proxies, Upstream};
 
 /// What the gateway runs on; tests replace parts.
@@ -74,7 +78,7 @@ pub struct Core {
     store: Arc<dyn Store>,
     engine: Mutex<Decisions>,
     plan: RwLock<Arc<Plan>>,
-    waiting: Mutex<HashMap<CallId, Arc<Notify>>>,
+    waiting: Mutex<HashMap<CallId, Reach>>,
     pub(crate) calls: Calls,
     pub(crate) changes: Changes,
     pub(crate) tokens: Arc<ClientTokens>,
@@ -87,6 +91,15 @@ pub struct Core {
     /// Whoever holds it tells: what became true first is kept first, whichever thread saw it.
     telling: Mutex<()>,
     pub(crate) counters: Counters,
+}
+
+/// The ways to an open call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// What it waits for may have come.
+    pub(crate) woken: Arc<Notify>,
+    /// It is to end.
+    pub(crate) stop: Arc<Stop>,
 }
 
 /// What is behind the one lock.
@@ -367,9 +380,9 @@ impl Core {
         format!("ek-{}-{}", self.instance, id.0).into()
     }
 
-    /// A call begins; wakes for it go to `woken`.
-    pub(crate) fn open_call(&self, open: Open, woken: Arc<Notify>) {
-        self.waiting().insert(open.id, woken);
+    /// A call begins; this is how it is reached.
+    pub(crate) fn open_call(&self, open: Open, reach: Reach) {
+        self.waiting().insert(open.id, reach);
         self.changes.push([Change::Opened(Arc::new(Opened {
             call: Arc::clone(&open.call),
             session: Arc::clone(&open.session),
@@ -451,8 +464,8 @@ impl Core {
         for notice in notices {
             match notice {
                 Notice::Wake(call) => {
-                    if let Some(woken) = self.waiting().get(call) {
-                        woken.notify_one();
+                    if let Some(reach) = self.waiting().get(call) {
+                        reach.woken.notify_one();
                     }
                 }
                 Notice::Fact(fact) => self.record(now, fact, witness, &mut records),
@@ -472,111 +485,12 @@ impl Core {
         }
     }
 
-    fn entry(&self, now: Now, call: Option<Arc<str>>, what: What) -> Record {
-        let number = self.next_entry.fetch_add(1, Ordering::Relaxed) + 1;
-        Record::Journal(Entry { number, at_ms: now.wall_ms, call, what })
-    }
-
-    fn place(&self, place: ekiden_engine::Place) -> Place {
-        Place {
-            session: self.names.session_name(place.session),
-            queue: self.names.queue_name(place.queue),
-            route: self.names.route_name(place.route),
-        }
-    }
-
-    fn record(
-        &self,
-        now: Now,
-        fact: &Fact,
-        witness: Option<&dyn Witness>,
-        records: &mut Vec<Record>,
-    ) {
-        let route = |id| self.names.route_name(id);
-        let evidence = |attempt| witness.map(|call| call.evidence(attempt)).unwrap_or_default();
-        let (call, what) = match *fact {
-            Fact::Quarantined { place, quarantine, call, attempt } => {
-                let place = self.place(place);
-                records.push(Record::Quarantined { place: place.clone(), quarantine });
-                let what = What::Quarantined {
-                    place,
-                    class: quarantine.class,
-                    until_ms: quarantine.until_ms,
-                    parole_ms: quarantine.parole_ms,
-                    evidence: evidence(attempt),
-                };
-                (Some(call), what)
-            }
-            Fact::Lifted { place, by } => {
-                let place = self.place(place);
-                records.push(Record::Lifted { place: place.clone(), by });
-                (None, What::Lifted { place, by })
-            }
-            Fact::Verified { place, day } => {
-                return records.push(Record::Verified { place: self.place(place), day });
-            }
-            Fact::Unverified { place } => {
-                return records.push(Record::Unverified { place: self.place(place) });
-            }
-            Fact::Cooled { route: id, ms, class, call, attempt }
-            | Fact::Opened { route: id, ms, class, call, attempt, .. } => {
-                let evidence = evidence(attempt);
-                (Some(call), What::Cooled { route: route(id), ms, class, evidence })
-            }
-            Fact::Warmed { route: id, by } => (None, What::Warmed { route: route(id), by }),
-            Fact::FailedOver { call, from, to } => {
-                let class = witness.and_then(Witness::last_class);
-                (Some(call), What::FailedOver { from: route(from), to: route(to), class })
-            }
-            Fact::OnTrial { place, call, mode } => {
-                (Some(call), What::OnTrial { place: self.place(place), mode })
-            }
-            Fact::Rotated { session, queue, truncations } => {
-                let session = self.names.session_name(session);
-                let queue = self.names.queue_name(queue);
-                (None, What::Rotated { session, queue, truncations })
-            }
-            Fact::Attempted { attempt, verdict, class, .. } => {
-                let row =
-                    witness.and_then(|call| call.row(&Ended { attempt, verdict, class, at: now }));
-                row.iter().for_each(|row| self.spending.add(row));
-                return records.extend(row.map(Record::Attempt));
-            }
-            Fact::Turned { day } => {
-                self.spending.turn(day);
-                records.push(Record::Turned { day });
-                (None, What::Turned { day })
-            }
-            Fact::Seated { route, holder } => return self.seat(route, holder, Held::Taken),
-            Fact::Unseated { route, holder, .. } => {
-                return self.seat(route, holder, Held::GivenBack);
-            }
-            // Pauses and turns have no line in the journal yet.
-            Fact::Called { .. }
-            | Fact::ServedInstead { .. }
-            | Fact::Continued { .. }
-            | Fact::NotContinued { .. }
-            | Fact::Paused { .. }
-            | Fact::Resumed { .. } => return,
-        };
-        records.push(self.entry(now, call.map(|id| self.call_name(id)), what));
-    }
-
-    fn seat(&self, route: RouteId, holder: Holder, held: Held) {
-        let holder = match holder {
-            Holder::Session(session) => self.names.session_name(session),
-            Holder::Call(call) => self.call_name(call),
-        };
-        let route = self.names.route_name(route);
-        self.changes.push([Change::Seat { route, holder, held: held == Held::Taken }]);
-    }
-
     fn decisions(&self) -> MutexGuard<'_, Decisions> {
         // The engine does not panic; if it did, going on is better than refusing every call.
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<CallId, Arc<Notify>>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<CallId, Reach>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

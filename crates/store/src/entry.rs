@@ -147,6 +147,23 @@ pub enum What {
         /// What is wrong there.
         message: String,
     },
+    /// Calls no longer persist (P5).
+    Paused {
+        /// Whose; `None`: nobody's do.
+        session: Option<Arc<str>>,
+    },
+    /// They persist again.
+    Resumed {
+        /// Whose; `None`: the pause of everybody ended.
+        session: Option<Arc<str>>,
+    },
+    /// Somebody stopped a call (P5).
+    Stopped {
+        /// Whose.
+        session: Arc<str>,
+        /// In which queue.
+        queue: Arc<str>,
+    },
     /// The machine slept (R48).
     Slept {
         /// For how long, in milliseconds.
@@ -180,6 +197,9 @@ impl What {
             Self::QueueGone { .. } => "queue_gone",
             Self::SettingsTaken => "settings_taken",
             Self::SettingsRefused { .. } => "settings_refused",
+            Self::Paused { .. } => "paused",
+            Self::Resumed { .. } => "resumed",
+            Self::Stopped { .. } => "stopped",
             Self::Slept { .. } => "slept",
             Self::Turned { .. } => "turned",
         }
@@ -205,6 +225,9 @@ impl What {
             | Self::ChunkSkipped { .. }
             | Self::Refused { .. }
             | Self::SettingsTaken
+            | Self::Paused { .. }
+            | Self::Resumed { .. }
+            | Self::Stopped { .. }
             | Self::Slept { .. }
             | Self::Turned { .. } => {}
         }

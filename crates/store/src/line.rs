@@ -83,6 +83,10 @@ impl Line {
                 evidence: Evidence { message: Some(message.clone()), ..Evidence::default() },
                 ..Self::default()
             },
+            What::Paused { session } | What::Resumed { session } => {
+                Self { session: session.clone(), ..Self::default() }
+            }
+            What::Stopped { session, queue } => Self::of_call(session, queue),
             What::Slept { ms } => Self { amount: Some(*ms), ..Self::default() },
             What::Turned { day } => Self { amount: number(*day), ..Self::default() },
         }
@@ -137,6 +141,9 @@ impl Line {
                 place: self.other?,
                 message: self.evidence.message.unwrap_or_default(),
             },
+            "paused" => What::Paused { session: self.session },
+            "resumed" => What::Resumed { session: self.session },
+            "stopped" => What::Stopped { session: self.session?, queue: self.queue? },
             "slept" => What::Slept { ms: amount? },
             "turned" => What::Turned { day: small()? },
             _ => return None,

@@ -71,6 +71,11 @@ impl Entry {
         shown(self.session.as_deref().unwrap_or_default())
     }
 
+    /// The session, or who is meant where none is named.
+    fn whose<'s>(&'s self, everybody: &'s str) -> &'s str {
+        self.session.as_deref().map_or(everybody, shown)
+    }
+
     fn ms(&self) -> Span {
         Span(self.ms.unwrap_or(0))
     }
@@ -197,6 +202,9 @@ impl Say for Entry {
             "settings_refused" => {
                 format!("the settings cannot be used, the last good ones hold: {}", self.problem())
             }
+            "paused" => format!("paused: calls of {} do not persist", self.whose("everybody")),
+            "resumed" => format!("resumed: calls of {} persist again", self.whose("everybody")),
+            "stopped" => format!("somebody stopped a call of queue {}", self.queue()),
             "slept" => format!("this machine slept for {}", self.ms().english()),
             "turned" => format!("a new day: {}", day(self.day.unwrap_or(0))),
             other => other.to_owned(),
@@ -262,6 +270,9 @@ impl Say for Entry {
             "settings_refused" => {
                 format!("设置不可用，沿用上一份可用的：{}", self.problem())
             }
+            "paused" => format!("已暂停：{}的调用不再坚持", self.whose("所有会话")),
+            "resumed" => format!("已恢复：{}的调用继续坚持", self.whose("所有会话")),
+            "stopped" => format!("有人停止了队列 {} 的一次调用", self.queue()),
             "slept" => format!("本机睡眠了 {}", self.ms().chinese()),
             "turned" => format!("新的一天：{}", day(self.day.unwrap_or(0))),
             other => other.to_owned(),
@@ -292,6 +303,9 @@ mod tests {
             "queue_gone",
             "settings_taken",
             "settings_refused",
+            "paused",
+            "resumed",
+            "stopped",
             "slept",
             "turned",
         ] {

@@ -1,7 +1,9 @@
 //! What a store kept, back into the engine. It refuses to bring back what is in memory alone:
 //! cooldowns, breakers, seats, rests (R17).
 
-use ekiden_engine::{CallId, Fact};
+use std::sync::Arc;
+
+use ekiden_engine::{CallId, Fact, Whose};
 use ekiden_store::{Place, Record};
 
 use super::Core;
@@ -41,8 +43,11 @@ impl Core {
                 | Record::Call(_)
                 | Record::Catalog(_)
                 | Record::CatalogForgotten { .. }
-                | Record::Paused { .. }
                 | Record::Resumed { .. } => continue,
+                Record::Paused { session, .. } => {
+                    let of = |key: Arc<str>| Whose::Session(self.names.session(&key));
+                    Fact::Paused { whose: session.map_or(Whose::All, of) }
+                }
             };
             engine.recall(now, &fact);
         }

@@ -11,6 +11,7 @@ mod journal;
 mod ledger;
 pub(crate) mod openapi;
 mod operations;
+mod pause;
 mod query;
 mod queues;
 mod release;
@@ -41,6 +42,7 @@ use crate::plan::{Plan, QueueRuntime};
 pub(in crate::front) use events::READERS_MAX;
 pub(in crate::front) use operations::{Op, Operation, find};
 
+use pause::Ask;
 use query::Query;
 use release::{Ended, no_such};
 
@@ -120,6 +122,13 @@ impl Front {
                 self.core.end_session(&ended);
                 done(&Ended { ended })
             }
+            Op::Pause | Op::Resume => {
+                let forms = "{\"session\": KEY}, or {} for everybody";
+                let wish = self.taken(headers, body, "bad_body", forms).await?;
+                let ask = if operation.op == Op::Pause { Ask::Pause } else { Ask::Resume };
+                self.pause(ask, wish).await?
+            }
+            Op::StopCall => self.stop_call(name),
             Op::Calls | Op::Call | Op::Trace => self.past(operation.op, &query, &name),
             Op::Release => {
                 let wish = self.taken(headers, body, "bad_release", release::FORMS).await?;
@@ -335,6 +344,12 @@ fn done(value: &impl Serialize) -> Response<Body> {
 
 fn queue_of<'p>(plan: &'p Plan, id: &str) -> Result<&'p Arc<QueueRuntime>, Box<Response<Body>>> {
     plan.queue(id).ok_or_else(|| Box::new(no_such("queue", id)))
+}
+
+fn no_open_call(id: &str) -> Response<Body> {
+    let id: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
+    let message = format!("no call `{id}` is open");
+    failure(StatusCode::NOT_FOUND, "no_such_call", &message)
 }
 
 fn no_call(id: &str) -> Response<Body> {

@@ -15,7 +15,7 @@ use tokio::sync::futures::OwnedNotified;
 
 use crate::body::{Aborted, Source};
 use crate::calls::{Open, Past};
-use crate::core::Core;
+use crate::core::{Core, Reach, Stop};
 use crate::inbound::Inbound;
 use crate::relay::attempt::{Running, Step};
 use crate::relay::client::{ClientEnd, Given, UsageShown};
@@ -62,6 +62,7 @@ pub(crate) struct Driver {
     /// When the client was given a piece, until it asks for the next.
     given: Option<Now>,
     woken: Arc<Notify>,
+    stop: Arc<Stop>,
     /// While nothing runs.
     waking: Option<Pin<Box<OwnedNotified>>>,
     timer: Timer,
@@ -73,6 +74,7 @@ pub(crate) struct Driver {
 #[expect(clippy::large_enum_variant, reason = "it is moved once, and most of them are steps")]
 enum Happened {
     Step(Step),
+    Stopped,
     Woken,
     Tick,
 }
@@ -97,8 +99,9 @@ impl Driver {
             streamed,
             began,
         };
-        let woken = Arc::new(Notify::new());
-        core.open_call(open.clone(), Arc::clone(&woken));
+        let reach = Reach::default();
+        let Reach { woken, stop } = reach.clone();
+        core.open_call(open.clone(), reach);
         let asked = inbound.client.wants_usage || facts.include_usage;
         let usage = match (streamed && inbound.dialect == Dialect::OpenAiChat, asked) {
             (true, false) => UsageShown::No,
@@ -134,6 +137,7 @@ impl Driver {
             steps_unseen: 0,
             waking: None,
             woken,
+            stop,
             core,
             inbound,
         }
@@ -264,6 +268,9 @@ impl Driver {
         let beat_ms = self.next_beat_ms.filter(|_| !self.client.is_committed());
         let rings = [wake_ms, beat_ms, self.patience_ms].into_iter().flatten().min();
         self.timer.set(rings.map(|ms| self.core.clock.instant(ms)));
+        if self.stop.poll(cx) {
+            return Poll::Ready(Happened::Stopped);
+        }
         if let Some(running) = &mut self.running {
             self.waking = None;
             if self.steps_unseen < STEPS_UNSEEN_MAX
@@ -295,6 +302,7 @@ impl Driver {
         match happened {
             Happened::Step(step) => self.step(step),
             Happened::Woken => self.feed(Input::Woken),
+            Happened::Stopped => self.feed(Input::Stop),
             Happened::Tick => self.tick(),
         }
     }

@@ -15,6 +15,7 @@ mod ending;
 mod events;
 mod guards;
 mod lookup;
+mod pause;
 mod settings;
 mod sockets;
 mod support;

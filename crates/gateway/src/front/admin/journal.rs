@@ -102,7 +102,7 @@ enum Happened {
     Waited {
         session: Arc<str>,
         queue: Arc<str>,
-        /// `cooldown`, `rest`, `parole`, `stand_in`, `seat`, `probe` or `local_network`.
+        /// `cooldown`, `rest`, `parole`, `stand_in`, `seat`, `probe`, `round` or `local_network`.
         #[serde(rename = "for")]
         why: &'static str,
     },
@@ -124,6 +124,18 @@ enum Happened {
         place: Arc<str>,
         message: String,
     },
+    /// Calls no longer persist.
+    Paused {
+        /// Whose; none: everybody's.
+        session: Option<Arc<str>>,
+    },
+    /// They persist again.
+    Resumed {
+        /// Whose; none: everybody's.
+        session: Option<Arc<str>>,
+    },
+    /// Somebody stopped the call.
+    Stopped { session: Arc<str>, queue: Arc<str> },
     /// This machine slept.
     Slept { ms: u64 },
     /// A new day began.
@@ -229,6 +241,9 @@ impl Happened {
             What::QueueGone { asked, queue } => Self::QueueGone { asked, queue },
             What::SettingsTaken => Self::SettingsTaken,
             What::SettingsRefused { place, message } => Self::SettingsRefused { place, message },
+            What::Paused { session } => Self::Paused { session },
+            What::Resumed { session } => Self::Resumed { session },
+            What::Stopped { session, queue } => Self::Stopped { session, queue },
             What::Slept { ms } => Self::Slept { ms },
             What::Turned { day } => Self::Turned { day },
         }

@@ -3,13 +3,16 @@
 //! It refuses to be one of several lists: requests are routed by this table, their queries read by
 //! it, and the OpenAPI document is printed from it.
 
-use http::Method;
+mod paths;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::{
-    calls, catalog, dry_run, events, journal, ledger, queues, release, settings, state, test_queue,
-    tokens,
+    calls, catalog, dry_run, events, journal, ledger, pause, queues, release, settings, state,
+    test_queue, tokens,
 };
+
+pub(in crate::front) use paths::find;
 
 /// What the paths begin with.
 pub(super) const BASE: &str = "/api/v1";
@@ -47,6 +50,9 @@ pub(in crate::front) enum Op {
     ImportQueues,
     Catalog,
     Rescan,
+    Pause,
+    Resume,
+    StopCall,
     OpenApi,
 }
 
@@ -146,6 +152,8 @@ const fn post(op: Op, path: &'static str, about: &'static str, gives: SchemaOf) 
 }
 
 const NO_CALL: &[(u16, &str)] = &[(404, "no_such_call")];
+const PAUSES: &[(u16, &str)] =
+    &[(400, "bad_body"), (404, "no_such_session"), (409, "ambiguous_session"), (503, "not_kept")];
 const NO_SESSION: &[(u16, &str)] = &[(404, "no_such_session"), (409, "ambiguous_session")];
 /// Of everything that writes the settings file.
 const EDITS: &[(u16, &str)] = &[
@@ -162,7 +170,7 @@ const EDITS: &[(u16, &str)] = &[
 const NO_QUEUE: &[(u16, &str)] = &[(404, "no_such_queue")];
 
 /// All of them, in the order of the documents.
-pub(in crate::front) static OPERATIONS: [Operation; 31] = [
+pub(in crate::front) static OPERATIONS: [Operation; 34] = [
     Operation {
         query: &[limit("At most so many sessions.")],
         ..get(
@@ -223,6 +231,36 @@ pub(in crate::front) static OPERATIONS: [Operation; 31] = [
             "/calls/{call}/trace",
             "Everything that was decided and from what, without any text of a call.",
             anything,
+        )
+    },
+    Operation {
+        fails: NO_CALL,
+        ..post(
+            Op::StopCall,
+            "/calls/{call}/stop",
+            "Ends an open call: its client is told so, and no candidate is blamed.",
+            of::<pause::Stopped>,
+        )
+    },
+    Operation {
+        body: Some(of::<pause::Wish>),
+        fails: PAUSES,
+        ..post(
+            Op::Pause,
+            "/pause",
+            "Calls no longer persist, for everybody or one session: one that waits for another round \
+             ends with its last failure. It outlives the process.",
+            of::<pause::Told>,
+        )
+    },
+    Operation {
+        body: Some(of::<pause::Wish>),
+        fails: PAUSES,
+        ..post(
+            Op::Resume,
+            "/resume",
+            "Calls persist again. The pause of everybody and those of sessions are apart.",
+            of::<pause::Told>,
         )
     },
     Operation {
@@ -491,85 +529,3 @@ pub(in crate::front) static OPERATIONS: [Operation; 31] = [
     },
     get(Op::OpenApi, "/openapi.json", "This document.", anything),
 ];
-
-/// What method and path (behind the base, without a slash in front) ask for, with the segments that
-/// stand for names.
-pub(in crate::front) fn find(
-    method: &Method,
-    path: &str,
-) -> Result<(&'static Operation, Vec<String>), Option<String>> {
-    let mut allowed: Vec<&str> = Vec::new();
-    for operation in &OPERATIONS {
-        let Some(names) = matched(operation.path, path) else { continue };
-        let verb = operation.verb;
-        let looks = *method == Method::HEAD && verb == Verb::Get;
-        if verb.method() == *method || looks {
-            return Ok((operation, names));
-        }
-        allowed.push(verb.name());
-        if verb == Verb::Get {
-            allowed.push("HEAD");
-        }
-    }
-    Err((!allowed.is_empty()).then(|| allowed.join(", ")))
-}
-
-fn matched(pattern: &str, path: &str) -> Option<Vec<String>> {
-    let (mut wanted, mut given) = (pattern.trim_start_matches('/').split('/'), path.split('/'));
-    let mut names = Vec::new();
-    loop {
-        match (wanted.next(), given.next()) {
-            (None, None) => return Some(names),
-            (Some(name), Some(segment)) if name.starts_with('{') && !segment.is_empty() => {
-                names.push(crate::front::route::decoded(segment));
-            }
-            (Some(wanted), Some(segment)) if wanted == segment => {}
-            (Some(_), Some(_) | None) | (None, Some(_)) => return None,
-        }
-    }
-}
-
-impl Verb {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-
-    const fn method(self) -> Method {
-        match self {
-            Self::Get => Method::GET,
-            Self::Post => Method::POST,
-            Self::Put => Method::PUT,
-            Self::Patch => Method::PATCH,
-            Self::Delete => Method::DELETE,
-        }
-    }
-}
-
-impl Op {
-    /// Its name in the document.
-    pub(super) fn id(self) -> String {
-        let name = format!("{self:?}");
-        let (first, rest) = name.split_at(1);
-        format!("{}{rest}", first.to_ascii_lowercase())
-    }
-}
-
-impl std::fmt::Debug for Operation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Operation").field(&self.op).finish()
-    }
-}
-
-impl PartialEq for Operation {
-    fn eq(&self, other: &Self) -> bool {
-        self.op == other.op
-    }
-}
-
-impl Eq for Operation {}

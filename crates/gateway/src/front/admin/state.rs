@@ -35,6 +35,8 @@ pub(in crate::front) struct State {
     open: Open,
     recording: Recording,
     settings: SettingsState,
+    /// Whose calls do not persist: a session's key; none in it: everybody's.
+    pauses: Vec<Option<Arc<str>>>,
     queues: Vec<QueueState>,
     /// Those that run or have something out come first. What candidates said is not among it: ask
     /// for the sessions themselves.
@@ -278,6 +280,7 @@ impl Front {
                 why_not: keeping.why_not.clone(),
             },
             settings: SettingsState::of(self.core.settings()),
+            pauses: self.core.pauses(),
             queues: plan.queues().iter().map(|queue| self.queue_state(queue, &seen)).collect(),
             sessions: page
                 .sessions

@@ -1,0 +1,81 @@
+//! Pause, resume and stop (P5). They refuse to touch what runs well: a pause ends the waits of policy
+//! `persist` alone, and a stop one call.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use ekiden_engine::Whose;
+use ekiden_store::Trouble;
+
+use crate::body::Body;
+use crate::front::Front;
+use crate::front::reply::json;
+
+use super::{failure, no_open_call};
+
+/// Whom it concerns.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Pause")]
+pub(in crate::front) struct Wish {
+    /// A session's key, or its own name while one session alone bears it; left out: everybody.
+    session: Option<String>,
+}
+
+/// Whether calls persist from now on.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Paused")]
+pub(in crate::front) struct Told {
+    paused: bool,
+    /// Whose; none: everybody's.
+    session: Option<Arc<str>>,
+}
+
+/// A call that ends now.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CallStopped")]
+pub(in crate::front) struct Stopped {
+    /// Its id.
+    stopped: String,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ask {
+    Pause,
+    Resume,
+}
+
+impl Front {
+    pub(super) async fn pause(
+        &self,
+        ask: Ask,
+        wish: Wish,
+    ) -> Result<Response<Body>, Box<Response<Body>>> {
+        let session = wish.session.map(|named| self.session_named(&named)).transpose()?;
+        let whose = session.map_or(Whose::All, Whose::Session);
+        match ask {
+            Ask::Pause => self.core.pause(whose),
+            Ask::Resume => self.core.resume(whose),
+        }
+        // Who is told that it is paused finds it paused after a restart, too.
+        let store = Arc::clone(self.core.store());
+        let kept = self.core.tasks().blocking(move || store.flush()).await;
+        if let Err(trouble) = kept.unwrap_or(Err(Trouble::Ended)) {
+            let message = format!("it holds, but not beyond this process: {trouble}");
+            return Err(Box::new(failure(StatusCode::SERVICE_UNAVAILABLE, "not_kept", &message)));
+        }
+        let session = session.map(|session| self.core.names().session_name(session));
+        Ok(json(StatusCode::OK, &Told { paused: ask == Ask::Pause, session }))
+    }
+
+    pub(super) fn stop_call(&self, call: String) -> Response<Body> {
+        if self.core.stop(&call) {
+            return json(StatusCode::OK, &Stopped { stopped: call });
+        }
+        no_open_call(&call)
+    }
+}
