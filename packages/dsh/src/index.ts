@@ -11,6 +11,7 @@ import type {} from '@deepseek-ai/dsh-session';
 
 import { guarded, PROVIDER, QueueAdapter } from './adapter.ts';
 import { HostClock } from './clock.ts';
+import { dropper, isCodex, watched } from './codex.ts';
 import { Core } from './core.ts';
 import { hostHome, openHome, type Home } from './home.ts';
 import { loaderFrom } from './load.ts';
@@ -64,6 +65,9 @@ export function apply(ctx: Context, config: RowConfig | undefined): void {
   }, 'model relay');
   listen(ctx, core, turns, steps, home);
   direct(ctx, steps);
+  const drop = dropper(fault);
+  ctx.on('llm/stream', (options, next) =>
+    (isCodex(options) ? watched(String(options.sessionId), next(), drop) : next()), { global: true });
   register(ctx, new QueueAdapter({ core, ...home }), core);
   serve(ctx, {
     home, live: core, clock, instance, timers: () => clock.timers + waiting.timers,
