@@ -17,6 +17,7 @@ mod connections;
 mod echoes;
 mod faults;
 mod many;
+mod policies;
 mod sockets;
 mod stage;
 mod telling;
