@@ -102,8 +102,11 @@ fn conclude(world: &World, options: &Options, took: Duration) {
 }
 
 fn progress(world: &World, elapsed: Duration) {
+    let resident = world.resident().map_or_else(String::new, |bytes| {
+        format!(", {:.1} MiB resident", bytes as f64 / f64::from(1 << 20))
+    });
     say(&format!(
-        "{:>5.0} s  {} calls, {} attempts, {} violations",
+        "{:>5.0} s  {} calls, {} attempts, {} violations{resident}",
         elapsed.as_secs_f64(),
         world.report.calls(),
         world.stage.attempts(),

@@ -253,6 +253,12 @@ impl World {
         }
     }
 
+    /// The resident memory at the last look, in bytes.
+    pub(crate) fn resident(&self) -> Option<u64> {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.last().map(|sample| sample.holds.resident)
+    }
+
     /// How late the soak itself was woken: what it measures cannot be better than that.
     pub(crate) fn late(&self) -> Vec<Duration> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner).clone()
