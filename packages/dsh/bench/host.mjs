@@ -37,5 +37,5 @@ export async function makeHost(queues) {
     instance: 'bench', stream: (call, options) => guarded(call, () => stream(options)), fault: console.error,
   });
   await core.engine.ready();
-  return { core, models, stream, adapter: new QueueAdapter({ core, plans, catalog, keeper }) };
+  return { core, models, stream, adapter: new QueueAdapter({ core, plans, catalog, keeper, straight: stream }) };
 }

@@ -13,8 +13,10 @@ import type { Core } from './core.ts';
 import { messageOf } from './engine.ts';
 import { LOOP_CODE } from './evidence.ts';
 import { engineLostFailure, unknownModel } from './last-word.ts';
-import type { Catalog, Keeper, Plans, QueuePlan } from './ports.ts';
+import { routeOf } from './names.ts';
+import type { Catalog, Keeper, Plans, QueuePlan, Route } from './ports.ts';
 import type { RelayCall } from './relay.ts';
+import { relabel } from './replay-state.ts';
 
 /** Our route in the host; never a candidate (R6). */
 export const PROVIDER = 'ekiden';
@@ -54,13 +56,19 @@ export class QueueAdapter extends LlmAdapter {
   readonly #plans: Plans;
   readonly #catalog: Catalog;
   readonly #keeper: Keeper;
+  readonly #straight: (options: GenerateOptions) => AsyncIterable<StreamChunk>;
 
-  constructor(parts: { core: Core; plans: Plans; catalog: Catalog; keeper: Keeper }) {
+  constructor(parts: {
+    core: Core; plans: Plans; catalog: Catalog; keeper: Keeper;
+    /** The host's own stream. */
+    straight(options: GenerateOptions): AsyncIterable<StreamChunk>;
+  }) {
     super();
     this.#core = parts.core;
     this.#plans = parts.plans;
     this.#catalog = parts.catalog;
     this.#keeper = parts.keeper;
+    this.#straight = (options) => parts.straight(options);
   }
 
   override providerInfo(provider: string): LlmProviderInfo {
@@ -81,7 +89,9 @@ export class QueueAdapter extends LlmAdapter {
   /** No level of effort is declared: each candidate has its own (R35). */
   override resolveModel(provider: string, model: string): Promise<LlmResolvedModelInfo> {
     const queue = this.#plans.find(model)?.queue;
-    const window = queue === undefined ? undefined : this.#windowOf(queue);
+    const route = queue === undefined ? this.#routeOf(model) : undefined;
+    const window = queue !== undefined ? this.#windowOf(queue)
+      : route === undefined ? undefined : this.#catalog.info(route)?.window;
     return Promise.resolve({
       provider, id: model, name: queue?.name ?? model,
       ...(window === undefined ? {} : { context: { contextWindow: window } }),
@@ -94,17 +104,37 @@ export class QueueAdapter extends LlmAdapter {
       return told({ code: LOOP_CODE, message: 'a queue leads back to a queue of the model relay' });
     }
     const found = this.#plans.find(options.model);
-    if (found === undefined) return told(this.#unknown(options.model));
+    if (found === undefined) return this.#named(options);
     if (found.asked === 'deleted') {
       this.#keeper.note({ what: 'deleted-queue', session: options.sessionId ?? '',
         asked: options.model, queue: found.queue.id });
     }
+    return this.#through(found.queue, options);
+  }
+
+  #through(queue: QueuePlan, options: GenerateOptions): AsyncIterable<StreamChunk> {
     const core = this.#core;
-    if (core.engine.isReady) return core.open(found.queue, options);
+    if (core.engine.isReady) return core.open(queue, options);
     return later(async () => {
       await core.engine.ready();
-      return core.open(found.queue, options);
+      return core.open(queue, options);
     });
+  }
+
+  /** R1, C1: `provider/model`, under the policy for models outside our provider. */
+  #named(options: GenerateOptions): AsyncIterable<StreamChunk> {
+    const route = this.#routeOf(options.model);
+    if (route === undefined) return told(this.#unknown(options.model));
+    const direct = this.#plans.direct();
+    if (direct.policy !== 'none') return this.#through(direct.queueFor(route), options);
+    return this.#straight({ ...options, messages: relabel(options.messages), ...route });
+  }
+
+  /** The route of that name, if the host has its provider. */
+  #routeOf(name: string): Route | undefined {
+    const route = routeOf(name);
+    return route !== undefined && route.provider !== PROVIDER && this.#catalog.present(route.provider)
+      ? route : undefined;
   }
 
   /** R36: that of the first candidate that has one. */

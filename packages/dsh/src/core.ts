@@ -87,6 +87,7 @@ export class Core implements Live, Listener, CallOwner {
     const { names, catalog } = this.#parts;
     const clock = this.#parts.waiting ?? this.#parts.clock;
     this.#turnDay();
+    if (!this.#known.has(queue.id)) this.#knowDirect(queue);
     const session = options.purpose === undefined ? options.sessionId : undefined;
     const tried = session === undefined ? [] : this.rescue.triedIn(session, queue.id);
     return new RelayCall({
@@ -104,10 +105,7 @@ export class Core implements Live, Listener, CallOwner {
     const { names, catalog, keeper, plans } = this.#parts;
     this.#turnDay();
     const queue = plans.direct().queueFor(head);
-    if (this.#direct.get(queue.id) !== queue.digest) {
-      this.engine.send(this.#queueLine(queue));
-      this.#direct.set(queue.id, queue.digest);
-    }
+    this.#knowDirect(queue);
     const call = new DirectCall({
       engine: this.engine, clock: this.#parts.waiting ?? this.#parts.clock, catalog, keeper, queue,
       step, queueNumber: names.queue(queue.id), sessionNumber: names.session(step.session),
@@ -358,6 +356,13 @@ export class Core implements Live, Listener, CallOwner {
   #queueLine(queue: QueuePlan): string {
     const { names } = this.#parts;
     return `queue ${names.queue(queue.id)} ${queue.digest} ${queue.words(names)}`;
+  }
+
+  /** A queue that stands in no list: it is made known where it is asked for. */
+  #knowDirect(queue: QueuePlan): void {
+    if (this.#direct.get(queue.id) === queue.digest) return;
+    this.engine.send(this.#queueLine(queue));
+    this.#direct.set(queue.id, queue.digest);
   }
 
   #continuationLine(): string {

@@ -68,7 +68,7 @@ export function apply(ctx: Context, config: RowConfig | undefined): void {
   const drop = dropper(fault);
   ctx.on('llm/stream', (options, next) =>
     (isCodex(options) ? watched(String(options.sessionId), next(), drop) : next()), { global: true });
-  register(ctx, new QueueAdapter({ core, ...home }), core);
+  register(ctx, new QueueAdapter({ core, ...home, straight: (options) => ctx.llm.stream(options) }), core);
   serve(ctx, {
     home, live: core, clock, instance, timers: () => clock.timers + waiting.timers,
     classify: (evidence) => core.engine.classify(evidence),

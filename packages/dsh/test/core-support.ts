@@ -294,13 +294,14 @@ export class TestKeeper implements Keeper {
 
 export class TestCatalog implements Catalog {
   readonly models = new Map<string, ModelFacts>();
+  readonly absent = new Set<string>();
 
   info(route: Route): ModelFacts | undefined {
     return this.models.get(routeText(route));
   }
 
-  present(): boolean {
-    return true;
+  present(provider: string): boolean {
+    return !this.absent.has(provider);
   }
 
   rescan(): Promise<void> {
@@ -336,7 +337,9 @@ export class Bench {
       stream: (call, options) => guarded(call, () => this.stream(options)),
       fault: (message) => this.faults.push(message),
     });
-    this.adapter = new QueueAdapter({ core: this.core, plans, catalog, keeper });
+    this.adapter = new QueueAdapter({
+      core: this.core, plans, catalog, keeper, straight: (options) => this.stream(options),
+    });
   }
 
   /** What a model says: call after call; the last script stays. */

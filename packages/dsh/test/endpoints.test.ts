@@ -119,7 +119,7 @@ async function served(
     fault: (message) => faults.push(message),
   });
   const faults: string[] = [];
-  const adapter = new QueueAdapter({ core, ...home });
+  const adapter = new QueueAdapter({ core, ...home, straight: stream });
   await core.engine.ready();
   const of: OperationsFrom = {
     home,

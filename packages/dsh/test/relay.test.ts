@@ -37,6 +37,20 @@ test('r1_an_empty_queue_says_where_to_add_candidates_and_an_unknown_one_names_th
   assert.equal(bench.keeper.noted[1]?.what, 'deleted-queue');
 });
 
+test('r1_a_model_can_be_asked_for_by_its_own_name_through_us', async () => {
+  const bench = new Bench([queueOf('q', ['a/one'])]).model('b/two', answers('Two.'));
+  bench.catalog.models.set('b/two', { window: 5_000 });
+  assert.equal((await bench.answer('b/two')).text, 'Two.');
+  assert.equal((await bench.adapter.resolveModel('ekiden', 'b/two')).context?.contextWindow, 5_000);
+  bench.catalog.absent.add('b');
+  assert.equal((await bench.answer('b/two')).failure?.code, 'UNKNOWN_MODEL');
+  // Under the policy for models outside our provider (C1): the head, then the fallbacks.
+  bench.model('c/three', serverError).model('a/one', answers('One.'));
+  bench.plans.directPlan = { policy: 'chain',
+    queueFor: (head) => queueOf('c/three', [{ ...head }, 'a/one'], { retries: 0, continueDelayMs: 0 }) };
+  assert.equal((await bench.answer('c/three')).text, 'One.');
+});
+
 test('r7_retries_are_the_same_bytes_and_success_after_one_is_verified', async () => {
   const bench = new Bench([queueOf('q', ['a/one', 'b/two'])])
     .model('a/one', serverError, serverError, answers('At last.'));
