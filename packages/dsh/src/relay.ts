@@ -295,10 +295,14 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     if (attempt.reading || attempt.over || attempt.iterator === undefined) return;
     if (attempt.committed && this.#waiter === undefined) return;
     attempt.reading = true;
-    attempt.iterator.next().then(
-      attempt.onRead ??= (read) => this.#came(attempt, read),
-      attempt.onError ??= (error) => this.#came(attempt, undefined, error),
-    );
+    attempt.onRead ??= (read) => this.#came(attempt, read);
+    attempt.onError ??= (error) => this.#came(attempt, undefined, error);
+    try {
+      attempt.iterator.next().then(attempt.onRead, attempt.onError);
+    } catch (error) {
+      attempt.reading = false;
+      this.#threw(attempt, error);
+    }
   }
 
   /** A fault of ours ends this call, and is nobody's unhandled rejection. */
@@ -421,7 +425,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     if (attempt === undefined || attempt.over) return;
     if (this.#ticking !== undefined) {
       attempt.failureClass = 'stall';
-      const silent = this.#parts.clock.monoMs() - attempt.beganMono;
+      const silent = this.#parts.clock.monoMs() - (attempt.pieceAt || attempt.beganMono);
       attempt.failure = stallFailure(Math.max(1, Math.round(silent / 1000)));
       attempt.evidence = { code: attempt.failure.code, message: attempt.failure.message };
       attempt.silentClock = this.#ticking;
@@ -432,6 +436,8 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
   #refuse(word: LastWord): void {
     this.#endAttempts();
     const standing = this.#standing();
+    // The engine may be lost while it is asked; then that has been told.
+    if (this.#ended) return;
     const { failure, told } = lastWord(word, this.queue.name, standing,
       (number) => failureOf(this.#attempts.get(number)));
     const broke = word.kind === 'broken' ? this.#attempts.get(word.attempt) : undefined;

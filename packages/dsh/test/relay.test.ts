@@ -472,6 +472,19 @@ test('p5_a_call_can_be_stopped_by_hand', async () => {
   assert.deepEqual(silent.keeper.of('quarantined'), []);
 });
 
+test('d4_a_stream_that_throws_at_once_is_a_failure_of_its_candidate', async () => {
+  const throws = (): never => {
+    throw new Error('503: cannot even begin');
+  };
+  const odd = (): AsyncIterable<never> => ({ [Symbol.asyncIterator]: () => ({ next: throws }) });
+  const bench = new Bench([queueOf('q', ['a/one', 'b/odd', 'c/three'], { retries: 0, continueDelayMs: 0 })])
+    .model('a/one', throws).model('b/odd', odd).model('c/three', answers('Three.'));
+  assert.equal((await bench.answer('q')).text, 'Three.');
+  assert.deepEqual(bench.keeper.of('quarantined').map(({ quarantine }) => quarantine.class),
+    ['overloaded', 'overloaded']);
+  assert.deepEqual(bench.faults, []);
+});
+
 test('r8_r11_a_deadline_ends_the_call_and_blames_nobody', async () => {
   const bench = new Bench([{ ...queueOf('q', ['a/one', 'b/two']), deadlineMs: 10_000 }])
     .model('a/one', hangs([], true));
