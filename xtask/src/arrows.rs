@@ -45,7 +45,17 @@ const ALLOWED: [(&str, &[&str]); 15] = [
             "ekiden-sim",
         ],
     ),
-    ("ekiden-fuzz", &["ekiden-engine", "ekiden-classify", "ekiden-dialect", "ekiden-model"]),
+    (
+        "ekiden-fuzz",
+        &[
+            "ekiden-engine",
+            "ekiden-classify",
+            "ekiden-dialect",
+            "ekiden-config",
+            "ekiden-gateway",
+            "ekiden-model",
+        ],
+    ),
     ("ekiden-bench", &["ekiden-engine", "ekiden-classify", "ekiden-dialect"]),
     ("ekiden-soak", &["ekiden-sim"]),
     ("xtask", &[]),

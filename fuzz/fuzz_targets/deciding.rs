@@ -1,0 +1,4 @@
+//! libFuzzer's side of `ekiden_fuzz::deciding`, which says what must hold. Nothing is decided here.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ekiden_fuzz::deciding(data));
