@@ -127,6 +127,7 @@ test('R22: when the time is up, the run that stands in holds it back until it en
   do candidate = await stage.candidate(q.stand, 1)
   while (candidate.state === 'cooling' && performance.now() - limitedAt < 10_000)
   assert.notEqual(candidate.state, 'cooling')
+  assert.deepEqual((await stage.known(session)).stands_in_for, ['mock/stand-1'], 'the limit is over, and it waits for this run')
   open.resolve()
   assert.equal((await stage.web.ended_turn(session)).text, 'standing in.')
   assert.equal((await stage.web.turn(session, 'next')).text, answerOf('stand-1'), 'its run is over: back to the head')

@@ -8,7 +8,20 @@ export function apply(ctx) {
   ctx.inject(['webServer'], served => {
     const handler = (request, response) => response.end(JSON.stringify(counts(ctx)))
     served.effect(() => served.webServer.register({ kind: 'exact', path: '/lab-probe', handler }))
+    const service = (request, response) => response.end(JSON.stringify(asked(ctx, new URL(request.url, 'http://lab').searchParams.get('do'))))
+    served.effect(() => served.webServer.register({ kind: 'exact', path: '/lab-probe/service', handler: service }))
   })
+}
+
+/** What another plugin can do with the service on the context. */
+function asked(ctx, what) {
+  const [service, same] = [ctx.root.get('ekiden'), ctx.root.get('modelFailover')]
+  switch (what) {
+    case 'status': return { same: service !== undefined && service.status().instance === same?.status().instance, status: service.status() }
+    case 'reset': return { done: same.reset() }
+    case 'set': return { done: service.updateSettings({ defaults: { cooldown: '77s' } }) }
+    default: return { done: service.updateSettings({ defaults: { cooldown: 'long' } }) }
+  }
 }
 
 /** Listeners by event, resources by kind, as the runtime has them. */

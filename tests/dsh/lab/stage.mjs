@@ -54,6 +54,7 @@ export class Stage {
     const said = this.web.said.err() + this.web.said.out()
     assert.deepEqual(uncaught(said), [], said)
     assert.equal(code, 0, said)
+    assert.doesNotMatch(said, /INVALID_(ADAPTER|CATALOG|MODEL|PREPARED)/, 'D5: the host’s validators have nothing to say')
   }
 
   /** A session on a queue. */
