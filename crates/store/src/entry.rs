@@ -78,6 +78,13 @@ pub enum What {
         /// Why.
         class: Option<Class>,
     },
+    /// A call was answered by another candidate than the head of its queue (C7).
+    ServedInstead {
+        /// The head.
+        head: Arc<str>,
+        /// Who answered.
+        route: Arc<str>,
+    },
     /// After repeated truncation the next call starts further down (R14).
     Rotated {
         /// Whose.
@@ -187,6 +194,7 @@ impl What {
             Self::Cooled { .. } => "cooled",
             Self::Warmed { .. } => "warmed",
             Self::FailedOver { .. } => "failed_over",
+            Self::ServedInstead { .. } => "served_instead",
             Self::Rotated { .. } => "rotated",
             Self::Stalled { .. } => "stalled",
             Self::Waited { .. } => "waited",
@@ -218,6 +226,7 @@ impl What {
             | Self::OnTrial { .. }
             | Self::Warmed { .. }
             | Self::FailedOver { .. }
+            | Self::ServedInstead { .. }
             | Self::Rotated { .. }
             | Self::Stalled { .. }
             | Self::Waited { .. }

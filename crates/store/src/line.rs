@@ -52,6 +52,9 @@ impl Line {
             What::FailedOver { from, to, class } => {
                 Self { other: Some(Arc::clone(to)), class: *class, ..Self::on(from) }
             }
+            What::ServedInstead { head, route } => {
+                Self { other: Some(Arc::clone(head)), ..Self::on(route) }
+            }
             What::Stalled { route, clock } => Self { word: word(*clock), ..Self::on(route) },
             What::Continued { route, times } => Self { amount: number(*times), ..Self::on(route) },
             What::Repaired { route, param } => {
@@ -116,6 +119,7 @@ impl Line {
             "failed_over" => {
                 What::FailedOver { from: self.route?, to: self.other?, class: self.class }
             }
+            "served_instead" => What::ServedInstead { head: self.other?, route: self.route? },
             "stalled" => What::Stalled { clock: self.read()?, route: self.route? },
             "continued" => What::Continued { route: self.route?, times: small()? },
             "repaired" => What::Repaired { route: self.route?, param: self.other?.to_string() },

@@ -23,6 +23,7 @@ pub(super) struct Entry {
     pub(super) route: Option<String>,
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,
+    head: Option<String>,
     class: Option<String>,
     evidence: Option<EvidenceTold>,
     until_ms: Option<u64>,
@@ -49,7 +50,9 @@ impl Entry {
         match self.what.as_str() {
             "quarantined" | "refused" | "settings_refused" => Ink::Bad,
             "lifted" | "warmed" | "settings_taken" => Ink::Good,
-            "cooled" | "stalled" | "failed_over" | "rotated" | "on_trial" => Ink::Slow,
+            "cooled" | "stalled" | "failed_over" | "served_instead" | "rotated" | "on_trial" => {
+                Ink::Slow
+            }
             "chunk_skipped" | "queue_gone" => Ink::Broken,
             _ => Ink::Dim,
         }
@@ -172,6 +175,9 @@ impl Say for Entry {
                 let why = if class.is_empty() { class } else { format!(": {class}") };
                 format!("from {from} on to {to}{why}")
             }
+            "served_instead" => {
+                format!("{route} answered instead of {}", self.head.as_deref().unwrap_or_default())
+            }
             "rotated" => format!(
                 "{session} starts further down in {queue}: cut {} times in a row",
                 self.truncations.unwrap_or(0)
@@ -240,6 +246,9 @@ impl Say for Entry {
                 let why = if class.is_empty() { class } else { format!("：{class}") };
                 format!("从 {from} 转到 {to}{why}")
             }
+            "served_instead" => {
+                format!("{route} 代替 {} 作答", self.head.as_deref().unwrap_or_default())
+            }
             "rotated" => format!(
                 "会话 {session} 在 {queue} 中改从下一个候选开始：连续截断 {} 次",
                 self.truncations.unwrap_or(0)
@@ -293,6 +302,7 @@ mod tests {
             "cooled",
             "warmed",
             "failed_over",
+            "served_instead",
             "rotated",
             "stalled",
             "waited",

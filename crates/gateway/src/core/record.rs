@@ -67,6 +67,9 @@ impl Core {
                 let class = witness.and_then(Witness::last_class);
                 (Some(call), What::FailedOver { from: route(from), to: route(to), class })
             }
+            Fact::ServedInstead { call, head, route: id } => {
+                (Some(call), What::ServedInstead { head: route(head), route: route(id) })
+            }
             Fact::OnTrial { place, call, mode } => {
                 (Some(call), What::OnTrial { place: self.place(place), mode })
             }
@@ -93,10 +96,7 @@ impl Core {
             Fact::Paused { whose } => (None, What::Paused { session: self.whose(whose) }),
             Fact::Resumed { whose } => (None, What::Resumed { session: self.whose(whose) }),
             // Turns have no line in the journal yet.
-            Fact::Called { .. }
-            | Fact::ServedInstead { .. }
-            | Fact::Continued { .. }
-            | Fact::NotContinued { .. } => return,
+            Fact::Called { .. } | Fact::Continued { .. } | Fact::NotContinued { .. } => return,
         };
         records.extend(pause_kept(now, &what));
         records.push(self.entry(now, call.map(|id| self.call_name(id)), what));

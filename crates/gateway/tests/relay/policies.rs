@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use ekiden_store::What;
 use tokio::time::sleep;
 
 use super::stage::{Setting, Stage, Way};
@@ -43,6 +44,10 @@ async fn c01_c04_c05_a_chain_goes_on_and_comes_back() {
         stage.ask().await.is_whole("fallback");
         stage.ask().await.is_whole("fallback");
         assert_eq!(stage.hits(), (1, 2), "the head rests for 30 s");
+        let (head, route) = ("a/m1".into(), "b/m2".into());
+        let served = What::ServedInstead { head, route };
+        let told = stage.journal().into_iter().filter(|entry| entry.what == served).count();
+        assert_eq!(told, 2, "C7");
         sleep(Duration::from_secs(31)).await;
         stage.ask().await.is_whole("head");
     }

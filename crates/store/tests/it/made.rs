@@ -173,7 +173,7 @@ impl Chance {
         let (place, route) = (self.place(), self.route());
         let (session, queue) = (self.session(), self.queue());
         let by = self.pick(&[LiftedBy::Success, LiftedBy::Release, LiftedBy::Reset]);
-        match self.below(21) {
+        match self.below(22) {
             0 => What::Quarantined {
                 place,
                 class: self.class(),
@@ -221,6 +221,7 @@ impl Chance {
             17 => What::Paused { session: self.maybe(Self::session) },
             18 => What::Resumed { session: self.maybe(Self::session) },
             19 => What::Stopped { session, queue },
+            20 => What::ServedInstead { head: place.route, route },
             _ => What::Turned { day: 7 },
         }
     }

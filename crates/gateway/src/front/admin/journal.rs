@@ -90,6 +90,8 @@ enum Happened {
         #[serde(skip_serializing_if = "Option::is_none")]
         class: Option<ClassName>,
     },
+    /// A call was answered by another candidate than the head of its queue.
+    ServedInstead { head: Arc<str>, route: Arc<str> },
     /// After repeated truncation the next call starts further down.
     Rotated { session: Arc<str>, queue: Arc<str>, truncations: u32 },
     /// A candidate was silent for too long.
@@ -225,6 +227,7 @@ impl Happened {
             What::FailedOver { from, to, class } => {
                 Self::FailedOver { from, to, class: class.map(ClassName) }
             }
+            What::ServedInstead { head, route } => Self::ServedInstead { head, route },
             What::Rotated { session, queue, truncations } => {
                 Self::Rotated { session, queue, truncations }
             }
