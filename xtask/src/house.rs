@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use crate::digest::sections;
 use crate::project::Project;
 use crate::tally::Tally;
+use crate::threats;
 
 /// Lines of one file, its inline tests not counted.
 const LINES_MAX: usize = 600;
@@ -27,6 +28,7 @@ pub(crate) fn check(project: &Project) -> anyhow::Result<Tally> {
         }
     }
     wrong.extend(unlinted(project)?);
+    wrong.extend(threats::complaints(project)?);
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(Tally::PASSED)
 }

@@ -20,6 +20,7 @@ mod sdk;
 mod soak;
 mod stages;
 mod tally;
+mod threats;
 mod wasm;
 
 use project::Project;

@@ -1,5 +1,4 @@
 //! Bodies and streams that are made to cost: a step that were quadratic would not end within hours here.
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fmt::Write as _;
 
