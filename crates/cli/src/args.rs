@@ -17,7 +17,7 @@ mod settings;
 
 pub(crate) use dress::command;
 pub(crate) use settings::{
-    ConfigTask, KeyTask, MoveArgs, NewQueueArgs, PlaceArgs, ProviderTask, QueueTask,
+    ConfigTask, KeyArgs, KeyTask, MoveArgs, NewQueueArgs, PlaceArgs, ProviderTask, QueueTask,
 };
 
 /// The whole command line.
@@ -41,6 +41,10 @@ pub(crate) enum Task {
     Sessions(SessionsArgs),
     Why(WhyArgs),
     Test(TestArgs),
+    DryRun(DryRunArgs),
+    Pause(PauseArgs),
+    Resume(PauseArgs),
+    Stop(StopArgs),
     Release(ReleaseArgs),
     Journal(JournalArgs),
     Ledger(LedgerArgs),
@@ -48,6 +52,8 @@ pub(crate) enum Task {
     Queue(QueueTask),
     #[command(subcommand)]
     Provider(ProviderTask),
+    Catalog(CatalogArgs),
+    Rescan(CatalogArgs),
     #[command(subcommand)]
     Key(KeyTask),
     #[command(subcommand)]
@@ -131,6 +137,42 @@ pub(crate) struct TestArgs {
 }
 
 #[derive(Args, Clone, Debug)]
+pub(crate) struct DryRunArgs {
+    #[arg(value_name = "QUEUE")]
+    pub(crate) queue: String,
+    #[arg(long = "session", value_name = "SESSION")]
+    pub(crate) of_session: Option<String>,
+    #[arg(long, value_name = "N")]
+    pub(crate) tokens: Option<u32>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PauseArgs {
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StopArgs {
+    #[arg(value_name = "CALL")]
+    pub(crate) open_call: String,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CatalogArgs {
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) some_providers: Vec<String>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Args, Clone, Debug)]
 #[group(id = "whom")]
 pub(crate) struct ReleaseArgs {
     #[arg(long, value_name = "SESSION", conflicts_with = "all")]
@@ -200,6 +242,10 @@ pub(crate) enum By {
     Candidate,
     /// A session.
     Session,
+    /// A call.
+    Call,
+    /// A client's token.
+    Token,
 }
 
 /// What to do about tokens.
@@ -220,6 +266,8 @@ pub(crate) struct NewTokenArgs {
     pub(crate) only: Vec<String>,
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) calls_max: Option<u32>,
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) budget: Option<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ekiden_config::{Config, LoadError, Loaded, ProcessEnv};
+use ekiden_config::{Config, Dialect, LoadError, Loaded, ProcessEnv, Queue};
 
 use crate::failure::{Ended, Failure};
 use crate::queues::queues;
@@ -28,7 +28,34 @@ pub(crate) fn run(terminal: &Terminal, path: Option<&Path>) -> Result<Ended, Fai
     terminal.line(&terminal.ink(Ink::Good, &terminal.say(&Usable(source))))?;
     terminal.line("")?;
     terminal.raw(&queues(terminal, &loaded.config))?;
-    Ok(Ended::Well)
+    if loaded.config.queues.iter().any(|queue| is_usable(&loaded.config, queue)) {
+        return Ok(Ended::Well);
+    }
+    terminal.line("")?;
+    terminal.line(&terminal.ink(Ink::Bad, &terminal.say(&NothingUsable)))?;
+    Ok(Ended::Badly)
+}
+
+/// Whether a call to it could be answered by anybody.
+fn is_usable(config: &Config, queue: &Queue) -> bool {
+    let providers =
+        queue.candidates.iter().filter_map(|candidate| config.provider(&candidate.provider));
+    let mut able = providers
+        .filter(|provider| provider.dialect != Dialect::OpenAiResponses && !provider.lacks_key());
+    able.next().is_some()
+}
+
+struct NothingUsable;
+
+impl Say for NothingUsable {
+    fn english(&self) -> String {
+        "no queue can be used: every call would be refused, as no candidate has what it needs"
+            .to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        "没有可用的队列：任何候选都缺少所需，所有调用都会被拒绝".to_owned()
+    }
 }
 
 /// A configuration that cannot be used, for exit code 2.

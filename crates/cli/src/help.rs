@@ -3,6 +3,7 @@
 mod arguments;
 mod changes;
 mod commands;
+mod control;
 
 use crate::language::Language;
 use crate::terminal::Say;
@@ -24,7 +25,7 @@ struct ArgumentWords {
 
 /// What a command does, and how it is used.
 pub(crate) fn command(language: Language, path: &str) -> Option<(&'static str, &'static str)> {
-    let mut all = commands::COMMANDS.iter().chain(changes::CHANGES);
+    let mut all = commands::COMMANDS.iter().chain(changes::CHANGES).chain(control::CONTROL);
     let words = all.find(|words| words.path == path)?;
     Some(match language {
         Language::English => words.english,

@@ -31,6 +31,16 @@ struct Share {
     attempts: u64,
     input: Tokens,
     output: Tokens,
+    #[serde(default)]
+    cost: Vec<Money>,
+}
+
+/// Money of one currency.
+#[derive(Clone, Debug, Deserialize)]
+struct Money {
+    currency: String,
+    reported_nano: u64,
+    estimated_nano: u64,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -99,6 +109,8 @@ async fn query(terminal: &Terminal, api: &Api, args: &LedgerArgs) -> Result<Stri
         By::Queue => "queue",
         By::Candidate => "route",
         By::Session => "session",
+        By::Call => "call",
+        By::Token => "token",
     };
     let mut query = format!("by={by}&limit=1000");
     if let Some(days) = args.days {
@@ -122,8 +134,15 @@ async fn query(terminal: &Terminal, api: &Api, args: &LedgerArgs) -> Result<Stri
 }
 
 fn headings(terminal: &Terminal, by: By) -> Vec<Cell> {
-    let numbers =
-        [Column::Attempts, Column::Input, Column::Output, Column::Dropped, Column::DroppedTokens];
+    let numbers = [
+        Column::Attempts,
+        Column::Input,
+        Column::Output,
+        Column::Cost,
+        Column::Dropped,
+        Column::DroppedTokens,
+        Column::DroppedCost,
+    ];
     let first = Cell::new(terminal.say(&Column::Key(by)));
     let numbers = numbers.iter().map(|column| Cell::number(terminal.say(column)));
     [first].into_iter().chain(numbers).collect()
@@ -133,9 +152,9 @@ fn row(terminal: &Terminal, by: By, sum: &Sum) -> Vec<Cell> {
     let key = match (by, sum.key.parse()) {
         (By::Day, Ok(number)) => day(number),
         (By::Session, _) => shown(&sum.key).to_owned(),
-        (By::Day | By::Queue | By::Candidate, _) => sum.key.clone(),
+        (By::Day | By::Queue | By::Candidate | By::Call | By::Token, _) => sum.key.clone(),
     };
-    let Share { attempts, input, output } = &sum.waste;
+    let Share { attempts, input, output, cost } = &sum.waste;
     let dropped = Tokens {
         reported: input.reported.saturating_add(output.reported),
         estimated: input.estimated.saturating_add(output.estimated),
@@ -145,9 +164,21 @@ fn row(terminal: &Terminal, by: By, sum: &Sum) -> Vec<Cell> {
         Cell::number(sum.all.attempts.to_string()),
         Cell::number(terminal.say(&sum.all.input)),
         Cell::number(terminal.say(&sum.all.output)),
+        Cell::number(paid(&sum.all.cost)),
         Cell::number(attempts.to_string()),
         Cell::number(terminal.say(&dropped)),
+        Cell::number(paid(cost)),
     ]
+}
+
+/// Money in each currency; what is estimated in part stands behind a `~`.
+fn paid(cost: &[Money]) -> String {
+    let one = |money: &Money| {
+        let all = ekiden_config::amount(money.reported_nano.saturating_add(money.estimated_nano));
+        let mark = if money.estimated_nano > 0 { "~" } else { "" };
+        format!("{} {mark}{all}", money.currency)
+    };
+    cost.iter().map(one).collect::<Vec<_>>().join(" + ")
 }
 
 /// A number with its thousands apart.
@@ -189,8 +220,10 @@ enum Column {
     Attempts,
     Input,
     Output,
+    Cost,
     Dropped,
     DroppedTokens,
+    DroppedCost,
 }
 
 impl Say for Column {
@@ -200,6 +233,10 @@ impl Say for Column {
             Self::Key(By::Queue) => "queue",
             Self::Key(By::Candidate) => "candidate",
             Self::Key(By::Session) => "session",
+            Self::Key(By::Call) => "call",
+            Self::Key(By::Token) => "token",
+            Self::Cost => "cost",
+            Self::DroppedCost => "cost dropped",
             Self::Attempts => "attempts",
             Self::Input => "tokens in",
             Self::Output => "tokens out",
@@ -215,6 +252,10 @@ impl Say for Column {
             Self::Key(By::Queue) => "队列",
             Self::Key(By::Candidate) => "候选",
             Self::Key(By::Session) => "会话",
+            Self::Key(By::Call) => "调用",
+            Self::Key(By::Token) => "令牌",
+            Self::Cost => "费用",
+            Self::DroppedCost => "丢弃费用",
             Self::Attempts => "尝试",
             Self::Input => "输入词元",
             Self::Output => "输出词元",

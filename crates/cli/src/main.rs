@@ -2,9 +2,11 @@
 //! and puts what it says into words.
 
 mod args;
+mod catalog;
 mod check;
 mod classify;
 mod demo;
+mod dry_run;
 mod failure;
 mod help;
 mod http;
@@ -13,6 +15,7 @@ mod key;
 mod language;
 mod ledger;
 mod moments;
+mod pause;
 mod provider;
 mod queue;
 mod queues;
@@ -60,6 +63,12 @@ fn run(terminal: &Terminal, task: &Task) -> Result<Ended, Failure> {
             why::run(terminal, &args.call, asking.url.as_deref(), asking.form())
         }
         Task::Test(args) => trial::run(terminal, args),
+        Task::DryRun(args) => dry_run::run(terminal, args),
+        Task::Pause(args) => pause::run(terminal, pause::Ask::Pause, args),
+        Task::Resume(args) => pause::run(terminal, pause::Ask::Resume, args),
+        Task::Stop(args) => pause::stop(terminal, args),
+        Task::Catalog(args) => catalog::run(terminal, args),
+        Task::Rescan(args) => catalog::rescan(terminal, args),
         Task::Release(args) => release::run(terminal, args),
         Task::Journal(args) => journal::run(terminal, args),
         Task::Ledger(args) => ledger::run(terminal, args),

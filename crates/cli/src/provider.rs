@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::args::{Asking, Form, ProviderTask};
+use crate::args::{Asking, Form, KeyArgs, ProviderTask};
 use crate::failure::{Ended, Failure};
 use crate::running;
 use crate::running::Api;
@@ -18,8 +18,49 @@ use crate::terminal::{Ink, Say, Terminal};
 /// # Errors
 /// When there is no gateway.
 pub(crate) fn run(terminal: &Terminal, task: &ProviderTask) -> Result<Ended, Failure> {
-    let ProviderTask::List(asking) = task;
-    list(terminal, asking)
+    match task {
+        ProviderTask::List(asking) => list(terminal, asking),
+        ProviderTask::Hide(args) => hide(terminal, args, Shown::Not),
+        ProviderTask::Restore(args) => hide(terminal, args, Shown::Again),
+    }
+}
+
+/// Whether a provider's models are listed where candidates are chosen (R38).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Not,
+    Again,
+}
+
+fn hide(terminal: &Terminal, args: &KeyArgs, shown: Shown) -> Result<Ended, Failure> {
+    const KEY: &str = "hidden_providers";
+    let KeyArgs { provider, asking } = args;
+    let api = Api::at(asking.url.as_deref());
+    let text = running::block_on(async {
+        let settings = Settings::by(terminal, &api).await?;
+        let hidden = settings.settings.iter().find(|setting| setting.path == KEY);
+        let hidden = hidden.and_then(|setting| setting.value.as_array());
+        let mut hidden: Vec<&str> =
+            hidden.into_iter().flatten().filter_map(Value::as_str).collect();
+        let known = providers(&settings).iter().any(|known| known.id == provider);
+        if !known && !hidden.contains(&provider.as_str()) {
+            return Err(Failure::trouble(terminal, &Unknown(provider), Some(&ListThem)));
+        }
+        hidden.retain(|id| id != provider);
+        if shown == Shown::Not {
+            hidden.push(provider);
+        }
+        let change = json!([{ "do": "set", "path": KEY, "value": hidden }]);
+        api.change(terminal, &settings.hash, &change).await
+    })?;
+    match asking.form() {
+        Form::Json => terminal.line(text.trim_end())?,
+        Form::Words => {
+            let done = Done { provider, shown };
+            terminal.line(&terminal.ink(Ink::Good, &terminal.say(&done)))?;
+        }
+    }
+    Ok(Ended::Well)
 }
 
 fn list(terminal: &Terminal, asking: &Asking) -> Result<Ended, Failure> {
@@ -135,6 +176,53 @@ impl Say for Key<'_> {
             Self::Settings => "密钥写在配置文件里".to_owned(),
             Self::Stored => "已保存的密钥".to_owned(),
         }
+    }
+}
+
+struct Done<'a> {
+    provider: &'a str,
+    shown: Shown,
+}
+
+impl Say for Done<'_> {
+    fn english(&self) -> String {
+        match self.shown {
+            Shown::Not => {
+                format!("{} is hidden; `ekiden provider restore` lists it again", self.provider)
+            }
+            Shown::Again => format!("{} is listed again", self.provider),
+        }
+    }
+
+    fn chinese(&self) -> String {
+        match self.shown {
+            Shown::Not => format!("{} 已隐藏；用 `ekiden provider restore` 恢复", self.provider),
+            Shown::Again => format!("{} 已恢复", self.provider),
+        }
+    }
+}
+
+struct Unknown<'a>(&'a str);
+
+impl Say for Unknown<'_> {
+    fn english(&self) -> String {
+        format!("there is no provider `{}`", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("没有上游 `{}`", self.0)
+    }
+}
+
+struct ListThem;
+
+impl Say for ListThem {
+    fn english(&self) -> String {
+        "`ekiden provider list` shows them".to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        "用 `ekiden provider list` 查看".to_owned()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::terminal::{Ink, Say, Terminal};
 /// All settings as the gateway runs with them.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Settings {
-    hash: String,
+    pub(crate) hash: String,
     pub(crate) settings: Vec<Setting>,
     #[serde(default)]
     after_restart: Vec<String>,

@@ -30,6 +30,8 @@ struct Token {
     #[serde(default)]
     calls_max: Option<u64>,
     open_calls: u64,
+    #[serde(default)]
+    budget_per_day: Option<String>,
     made_ms: u64,
 }
 
@@ -57,8 +59,15 @@ fn list(terminal: &Terminal, asking: &Asking) -> Result<Ended, Failure> {
         terminal.tell(&NoToken)?;
         return Ok(Ended::Well);
     }
-    let columns =
-        [Column::Id, Column::Name, Column::Scope, Column::Queues, Column::Calls, Column::Made];
+    let columns = [
+        Column::Id,
+        Column::Name,
+        Column::Scope,
+        Column::Queues,
+        Column::Calls,
+        Column::Budget,
+        Column::Made,
+    ];
     let mut table = Table::headed(columns.iter().map(|column| Cell::new(terminal.say(column))));
     for token in &tokens {
         let most = token.calls_max.map_or(String::new(), |most| format!("/{most}"));
@@ -72,6 +81,7 @@ fn list(terminal: &Terminal, asking: &Asking) -> Result<Ended, Failure> {
             Cell::new(&token.scope),
             Cell::new(queues),
             Cell::new(format!("{}{most}", token.open_calls)),
+            Cell::new(token.budget_per_day.as_deref().unwrap_or_default()),
             Cell::new(moment(token.made_ms)),
         ]);
     }
@@ -84,11 +94,12 @@ fn make(terminal: &Terminal, args: &NewTokenArgs) -> Result<Ended, Failure> {
     struct Made {
         token: String,
     }
-    let NewTokenArgs { token_name, admin, only, calls_max, asking } = args;
+    let NewTokenArgs { token_name, admin, only, calls_max, budget, asking } = args;
     let api = Api::at(asking.url.as_deref());
     let scope = if *admin { "admin" } else { "client" };
     let body = serde_json::json!({
         "name": token_name, "scope": scope, "queues": only, "calls_max": calls_max,
+        "budget_per_day": budget,
     });
     let sending = api.send(terminal, Method::POST, "/api/v1/tokens", Some(&body), LIMIT);
     let text = running::block_on(sending)?;
@@ -169,6 +180,7 @@ enum Column {
     Scope,
     Queues,
     Calls,
+    Budget,
     Made,
 }
 
@@ -180,6 +192,7 @@ impl Say for Column {
             Self::Scope => "scope",
             Self::Queues => "queues",
             Self::Calls => "open calls",
+            Self::Budget => "a day",
             Self::Made => "made",
         }
         .to_owned()
@@ -192,6 +205,7 @@ impl Say for Column {
             Self::Scope => "用途",
             Self::Queues => "队列",
             Self::Calls => "未完成调用",
+            Self::Budget => "每日预算",
             Self::Made => "创建于",
         }
         .to_owned()

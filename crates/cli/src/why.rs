@@ -144,6 +144,12 @@ fn steps(call: &CallTold) -> Vec<Step<'_>> {
     steps
 }
 
+/// The candidates that are passed over, with their reasons, in order.
+pub(crate) fn passed_over(steps: &[StepTold]) -> Vec<(&str, Reason)> {
+    let passed = steps.iter().filter(|step| step.step == "passed_over");
+    passed.filter_map(|step| step.route.as_deref().zip(reason(step))).collect()
+}
+
 /// The reason behind a code of the API.
 fn reason(step: &StepTold) -> Option<Reason> {
     let ms = step.ms.unwrap_or(0);
@@ -279,7 +285,7 @@ struct Heading<'a>(&'a CallTold);
 impl Say for Heading<'_> {
     fn english(&self) -> String {
         let CallTold { call, queue, dialect, streamed, .. } = self.0;
-        let way = if *streamed { "streamed" } else { "whole" };
+        let way = if *streamed { "streamed" } else { "not streamed" };
         format!("call {call}, queue {queue}, {dialect}, {way}")
     }
 
@@ -302,9 +308,12 @@ impl Say for StillOpen {
     }
 }
 
-struct PassedOver<'a> {
-    route: &'a str,
-    reason: Reason,
+/// A candidate that was passed over.
+pub(crate) struct PassedOver<'a> {
+    /// Which.
+    pub(crate) route: &'a str,
+    /// Why.
+    pub(crate) reason: Reason,
 }
 
 impl Say for PassedOver<'_> {

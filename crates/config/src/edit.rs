@@ -23,7 +23,6 @@ mod document;
 mod found;
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +31,7 @@ use sha2::{Digest, Sha256};
 use crate::check;
 use crate::env::Env;
 use crate::keys::{self, Group, Key, Kind, keys_of};
-use crate::load::{Loaded, decoded};
+use crate::load::{Loaded, bounded, decoded};
 use crate::mask;
 use crate::problem::{Problems, nearest};
 use crate::replace::{self, Readers, ReplaceError};
@@ -239,7 +238,7 @@ impl SettingsFile {
     /// # Errors
     /// When it is there and cannot be read.
     pub fn read(&self) -> Result<Seen, EditError> {
-        let bytes = match fs::read(&self.path) {
+        let bytes = match bounded(&self.path) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(source) => return Err(EditError::Io { path: self.path.clone(), source }),

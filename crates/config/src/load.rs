@@ -1,6 +1,6 @@
 //! Files: the configuration and keys. Writes none.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,10 +95,7 @@ impl Config {
     /// When it cannot be read, or not be used.
     pub fn load(path: &Path, env: &dyn Env) -> Result<Loaded, LoadError> {
         let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-        if std::fs::metadata(path).map_err(unreadable)?.len() > FILE_MAX_BYTES {
-            return Err(unreadable(io::Error::other("it is larger than 4 MiB")));
-        }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let bytes = bounded(path).map_err(unreadable)?;
         Self::of_bytes(path, &bytes, env).map_err(LoadError::Invalid)
     }
 
@@ -176,6 +173,16 @@ impl Config {
             None => Self::from_env(env).map_err(LoadError::Invalid),
         }
     }
+}
+
+/// The bytes of a file that says how large it is, or not: a device has no end.
+pub(crate) fn bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_MAX_BYTES {
+        return Err(io::Error::other("it is larger than 4 MiB"));
+    }
+    Ok(bytes)
 }
 
 /// What is wrong with a configuration, without warnings about keys that are stored. A file that

@@ -108,6 +108,8 @@ pub(crate) struct ImportArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProviderTask {
     List(Asking),
+    Hide(KeyArgs),
+    Restore(KeyArgs),
 }
 
 /// What to do about keys.

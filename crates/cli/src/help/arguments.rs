@@ -157,4 +157,24 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
         chinese: "键，例如 defaults.retries",
     },
     ArgumentWords { id: "value", english: "Its value", chinese: "值" },
+    ArgumentWords {
+        id: "tokens",
+        english: "How large the conversation is, in tokens",
+        chinese: "对话的大小，以词元计",
+    },
+    ArgumentWords {
+        id: "some_providers",
+        english: "These providers alone, by their ids",
+        chinese: "只限这些上游（id）",
+    },
+    ArgumentWords {
+        id: "open_call",
+        english: "An open call's id, or `last`",
+        chinese: "进行中调用的 id，或 `last`",
+    },
+    ArgumentWords {
+        id: "budget",
+        english: "What it may spend a day: `USD 5`, `CNY 20`, `2000000 tokens`",
+        chinese: "每日预算：`USD 5`、`CNY 20`、`2000000 tokens`",
+    },
 ];

@@ -86,7 +86,7 @@ Examples:
         english: (
             "Read the configuration and say what is wrong with it, and where",
             "\
-Exit code 0: it can be used. 2: it cannot.
+Exit code 0: it can be used. 1: no queue can, for want of a key or a candidate. 2: it is refused.
 
 Examples:
   ekiden check                 the file that `ekiden` would read
@@ -95,7 +95,7 @@ Examples:
         chinese: (
             "读取配置，指出哪里不对、该怎么写",
             "\
-退出码 0：可用。2：不可用。
+退出码 0：可用。1：没有可用的队列（缺少密钥或候选）。2：不可用。
 
 示例：
   ekiden check                 检查 `ekiden` 会读取的那个文件

@@ -113,3 +113,27 @@ fn g01_candidates_whose_dialect_is_not_spoken_count_as_not_usable() {
 fn g09_listening_for_other_machines_is_refused() {
     assert_snapshot!(Ekiden::new(&["--listen", "0.0.0.0:8787"]).result());
 }
+
+#[test]
+fn g07_a_file_without_an_end_is_not_read_to_it() {
+    if !std::path::Path::new("/dev/zero").exists() {
+        return;
+    }
+    let (code, _, err) = Ekiden::new(&["check", "/dev/zero"]).run();
+    assert_eq!(code, 2);
+    assert!(err.contains("larger than 4 MiB"), "{err}");
+}
+
+#[test]
+fn g07_a_configuration_with_which_every_call_would_be_refused_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "[providers.a]\nbase_url = \"https://a.example/v1\"\ndialect = \"openai-chat\"\n\
+                api_key_env = \"A_KEY_OF_MINE\"\n[queues.default]\ncandidates = [\"a/m\"]\n";
+    std::fs::write(folder.path().join("ekiden.toml"), file).unwrap();
+    let check = || Ekiden::new(&["check", "ekiden.toml"]).within(folder.path());
+    let (code, out, _) = check().run();
+    assert!(code == 1 && out.contains("no queue can be used"), "{code} {out}");
+    let (code, out, _) = check().env("LC_ALL", "zh_CN.UTF-8").run();
+    assert!(code == 1 && out.contains("没有可用的队列"), "{code} {out}");
+    assert_eq!(check().env("A_KEY_OF_MINE", "sk-1").run().0, 0);
+}

@@ -173,3 +173,42 @@ fn r32_the_journal_is_followed_from_where_it_stands() {
     demo.child.kill().unwrap();
     assert_eq!(child.0.wait().unwrap().code(), Some(1));
 }
+
+#[test]
+fn r33_a_dry_run_tells_what_a_call_would_do_and_why() {
+    let demo = demo();
+    let (code, out, _) = asked(&demo, "dry-run demo").run();
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("it would ask "), "{out}");
+    // The demo's own session has lost some.
+    let (_, out, _) = asked(&demo, "dry-run demo --session demo").run();
+    assert!(out.contains("acme/grand"), "{out}");
+    let told = json(&demo, "dry-run demo --json --tokens 5");
+    assert_eq!(told["would"], "run");
+    let (code, _, err) = asked(&demo, "dry-run nobody").run();
+    assert!(code == 1 && err.contains("nobody"), "{err}");
+}
+
+#[test]
+fn r37_the_catalog_is_shown_and_asked_for_anew() {
+    let demo = demo();
+    let (code, out, _) = asked(&demo, "catalog").run();
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("not asked yet: `ekiden rescan`"), "{out}");
+    let (code, out, err) = asked(&demo, "rescan acme").run();
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("acme: ") && out.contains("grand"), "{out}");
+    let (code, _, err) = asked(&demo, "rescan nobody").run();
+    assert!(code == 1 && err.contains("there is no provider `nobody`"), "{err}");
+}
+
+#[test]
+fn p05_pause_resume_and_stop_are_told() {
+    let demo = demo();
+    let told = told(&demo, "C", &["pause", "resume", "stop last", "pause --session nobody"]);
+    for part in ["paused: calls do not persist", "resumed: calls persist", "no call is open"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let told = json(&demo, "pause --session demo --json");
+    assert_eq!(told["paused"], Value::Bool(true));
+}

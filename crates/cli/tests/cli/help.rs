@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::program::Ekiden;
 
-const COMMANDS: [&str; 38] = [
+const COMMANDS: [&str; 46] = [
     "serve",
     "demo",
     "check",
@@ -12,6 +12,10 @@ const COMMANDS: [&str; 38] = [
     "sessions",
     "why",
     "test",
+    "dry-run",
+    "pause",
+    "resume",
+    "stop",
     "release",
     "journal",
     "ledger",
@@ -28,6 +32,10 @@ const COMMANDS: [&str; 38] = [
     "queue import",
     "provider",
     "provider list",
+    "provider hide",
+    "provider restore",
+    "catalog",
+    "rescan",
     "key",
     "key set",
     "key forget",
@@ -119,7 +127,7 @@ fn without_a_gateway_the_way_to_one_is_told() {
     assert_snapshot!(Ekiden::new(&asked).result());
     let chinese = Ekiden::new(&asked).env("LC_ALL", "zh_CN.UTF-8").result();
     assert!(chinese.contains("127.0.0.1:9 无人监听"), "{chinese}");
-    let others: [&[&str]; 12] = [
+    let others: [&[&str]; 18] = [
         &["status"],
         &["sessions"],
         &["test", "default"],
@@ -130,6 +138,12 @@ fn without_a_gateway_the_way_to_one_is_told() {
         &["queue", "list"],
         &["queue", "add", "default", "a/b"],
         &["provider", "list"],
+        &["provider", "hide", "a"],
+        &["catalog"],
+        &["rescan"],
+        &["dry-run", "default"],
+        &["pause"],
+        &["stop", "last"],
         &["config", "get"],
         &["config", "set", "defaults.retries", "1"],
     ];
