@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(crate) const DEPTH_MAX: usize = 128;
 
 /// Strings up to this length are read byte by byte.
-const SHORT: usize = 16;
+const SHORT: usize = 64;
 
 /// Where in the text something stands, in bytes.
 pub(crate) type Span = Range<usize>;
@@ -329,15 +329,11 @@ impl<'a> Scanner<'a> {
         let start = self.at + 1;
         let mut escaped = false;
         // Most strings are keys and words, for which a call costs more than the few bytes.
-        for (ahead, byte) in bytes.get(start..).unwrap_or_default().iter().take(SHORT).enumerate() {
-            match byte {
-                b'"' => {
-                    self.at = start + ahead + 1;
-                    return Ok(Text { raw: &self.text[start..start + ahead], escaped });
-                }
-                b'\\' | 0..0x20 => break,
-                _ => {}
-            }
+        let rest = bytes.get(start..).unwrap_or_default();
+        let ahead = plain_len(&rest[..rest.len().min(SHORT)]);
+        if rest.get(ahead) == Some(&b'"') {
+            self.at = start + ahead + 1;
+            return Ok(Text { raw: &self.text[start..start + ahead], escaped });
         }
         let mut from = start;
         loop {
@@ -435,6 +431,27 @@ impl<'a> Scanner<'a> {
     const fn broken<T>(&self) -> Scan<T> {
         Err(JsonError::Syntax { at: self.at })
     }
+}
+
+/// How many bytes stand before the first quote, backslash or control character: eight at a time, by
+/// the sums that borrow from no other byte below the first hit.
+fn plain_len(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGH: u64 = ONES << 7;
+    let below = |word: u64, least: u64| word.wrapping_sub(ONES * least) & !word & HIGH;
+    let mut at = 0;
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let word = u64::from_le_bytes(*eight);
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        let hits = quote | backslash | below(word, 0x20);
+        if hits != 0 {
+            return at + (hits.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let rest = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    rest.map_or(bytes.len(), |rest| at + rest)
 }
 
 /// Where the escape that starts at `at` ends.

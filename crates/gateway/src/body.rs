@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -22,8 +22,7 @@ pub struct Body {
 
 /// What ends a stream from outside (G13).
 struct Ending {
-    when: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
-    last: Option<Bytes>,
+    when: Pin<Box<dyn Future<Output = Option<Bytes>> + Send + Sync>>,
 }
 
 #[derive(Debug)]
@@ -80,14 +79,14 @@ impl Body {
         Self { inner: Inner::Made(Mutex::new(source)), ending: None }
     }
 
-    /// The same, but a stream that waits when `when` is over ends with `last`, or with a cut
+    /// The same, but a stream that waits when `when` is over ends with what that gives, or with a cut
     /// connection where there is no last word.
-    pub(crate) fn ending<F>(mut self, when: F, last: Option<Bytes>) -> Self
+    pub(crate) fn ending<F>(mut self, when: F) -> Self
     where
-        F: Future<Output = ()> + Send + Sync + 'static,
+        F: Future<Output = Option<Bytes>> + Send + Sync + 'static,
     {
         if matches!(self.inner, Inner::Stream(_) | Inner::Made(_)) {
-            self.ending = Some(Ending { when: Box::pin(when), last });
+            self.ending = Some(Ending { when: Box::pin(when) });
         }
         self
     }
@@ -137,13 +136,10 @@ impl Body {
             }
         }
         // Asked only when there is nothing to send, so that it costs a flowing stream nothing.
-        let over =
-            self.ending.as_mut().is_some_and(|ending| ending.when.as_mut().poll(cx).is_ready());
-        if !over {
-            return Poll::Pending;
-        }
+        let Some(ending) = &mut self.ending else { return Poll::Pending };
+        let last = ready!(ending.when.as_mut().poll(cx));
         // Dropping the reader tells the sender that nobody reads any more.
-        let last = self.ending.take().and_then(|ending| ending.last);
+        self.ending = None;
         self.inner = if last.is_some() { Inner::Whole(last) } else { Inner::Broken };
         self.poll_piece(cx)
     }
@@ -401,7 +397,7 @@ mod tests {
     async fn g13_a_waiting_stream_ends_with_its_last_word() {
         let (sender, body) = Body::stream(10);
         sender.send(Bytes::from_static(b"a"));
-        let body = body.ending(async {}, Some(Bytes::from_static(b"b")));
+        let body = body.ending(async { Some(Bytes::from_static(b"b")) });
         assert_eq!(body.collect().await, Ok(Bytes::from_static(b"ab")));
         sender.gone().await;
     }
@@ -409,7 +405,7 @@ mod tests {
     #[tokio::test]
     async fn g13_without_a_last_word_it_is_cut() {
         let (_sender, body) = Body::stream(10);
-        assert_eq!(body.ending(async {}, None).collect().await, Err(Aborted));
+        assert_eq!(body.ending(async { None }).collect().await, Err(Aborted));
     }
 
     #[derive(Debug)]
@@ -438,7 +434,7 @@ mod tests {
     #[tokio::test]
     async fn g13_what_is_made_ends_with_its_last_word_when_it_waits() {
         let body = Body::made(Box::new(Pieces(vec![Some(Ok(Bytes::from_static(b"a")))])));
-        let body = body.ending(async {}, Some(Bytes::from_static(b"b")));
+        let body = body.ending(async { Some(Bytes::from_static(b"b")) });
         assert_eq!(body.collect().await, Ok(Bytes::from_static(b"ab")));
     }
 

@@ -42,6 +42,7 @@ use crate::evidence;
 use crate::inbound::{CallPermit, Inbound, ToldBy};
 use crate::plan::{Plan, QueueRuntime};
 use crate::tokens::{Shown, Token};
+use crate::upstream::client_headers;
 
 use about::Taking;
 use guard::{Access, Asks, Refusal};
@@ -198,12 +199,14 @@ impl Front {
             answer = self.core.relay(inbound) => answer,
             () = reached(&mut stage, Stage::Ending) => return stopping(dialect),
         };
-        let last = match told_by {
-            ToldBy::Event => Some(error_event(dialect, StreamFault::Broken, STOPPED, None)),
-            ToldBy::Cut => None,
+        let ending = async move {
+            reached(&mut stage, Stage::Ending).await;
+            match told_by {
+                ToldBy::Event => Some(error_event(dialect, StreamFault::Broken, STOPPED, None)),
+                ToldBy::Cut => None,
+            }
         };
-        answer
-            .map(|body| body.ending(async move { reached(&mut stage, Stage::Ending).await }, last))
+        answer.map(|body| body.ending(ending))
     }
 
     /// Reads, limits and names a call.
@@ -241,7 +244,7 @@ impl Front {
             client: client::profile(&parts.headers, facts),
             deadline_ms: client::deadline_ms(&parts.headers, facts),
             query: parts.uri.query().map(str::to_owned),
-            headers: parts.headers,
+            headers: client_headers(&parts.headers),
             request: Arc::new(request),
             permit: CallPermit {
                 call: Some(call),

@@ -29,7 +29,7 @@ pub(crate) use coding::Decoder;
 pub use connect::{Dial, MemoryStream};
 pub(crate) use fault::{At, Fault};
 pub use h1::{Malformed, Whole, read_whole};
-pub(crate) use headers::{RequestHeaders, answer_headers, error_headers};
+pub(crate) use headers::{KEYS, RequestHeaders, answer_headers, client_headers, error_headers};
 pub(crate) use send::{Answer, AnswerBody, Progress, Sending};
 
 use connect::Connector;

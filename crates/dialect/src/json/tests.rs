@@ -93,3 +93,18 @@ fn control_characters_in_strings_are_refused() {
         assert_eq!(accepts(&text).is_ok(), byte >= 0x20, "{byte}");
     }
 }
+
+#[test]
+fn plain_bytes_are_counted_as_one_by_one() {
+    let special = |byte: u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    for byte in 0..=255_u8 {
+        for at in 0..20 {
+            for around in [b'a', 0x80, 0xff, b'!', b'#', b' ', b']'] {
+                let mut bytes = [around; 20];
+                bytes[at] = byte;
+                let expected = bytes.iter().position(|one| special(*one)).unwrap_or(20);
+                assert_eq!(plain_len(&bytes), expected, "{byte} at {at} in {around}");
+            }
+        }
+    }
+}

@@ -2,11 +2,17 @@
 //!
 //! It refuses to touch anything but the extra usage chunk and the `"usage":null` members.
 
+use std::sync::LazyLock;
+
 use bytes::{Bytes, BytesMut};
+use memchr::memmem::Finder;
 
 use crate::json::{JsonError, Kind, Scanner, Span, cuts};
 use crate::request::key;
 use crate::sse::Event;
+
+/// Made once: it is looked for in every event.
+static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
 
 /// What a client that did not ask for usage may see of a Chat event.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,7 +29,7 @@ pub enum UsageView {
 #[must_use]
 pub fn hide_usage(event: &Event) -> UsageView {
     let Some(data) = event.data() else { return UsageView::AsItCame };
-    if memchr::memmem::find(data, b"\"usage\"").is_none() {
+    if USAGE.find(data).is_none() {
         return UsageView::AsItCame;
     }
     std::str::from_utf8(data)

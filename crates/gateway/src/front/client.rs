@@ -72,8 +72,11 @@ fn seconds_ms(text: &str) -> Option<u64> {
     told.then_some((seconds * 1000.0) as u64).filter(|ms| *ms > 0)
 }
 
+/// A header's first value as text. Looking through the few that there are costs less than reading
+/// `name` as a header's name.
 pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
+    let mut found = headers.iter().filter(|(known, _)| known.as_str() == name);
+    found.next().and_then(|(_, value)| value.to_str().ok())
 }
 
 #[cfg(test)]

@@ -11,9 +11,7 @@ use http::{HeaderMap, Method, header};
 
 use crate::front::route::decoded;
 use crate::tokens::{ClientTokens, PREFIX, Scope, Shown};
-
-/// Where clients send keys.
-const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+use crate::upstream::KEYS;
 
 /// Shorter texts with the prefix are names.
 const TOKEN_CHARS_MIN: usize = 60;
@@ -81,8 +79,8 @@ pub(crate) fn beyond_loopback(listen: SocketAddr) -> bool {
 /// What a request shows of ours, in any header in which clients send keys.
 pub(crate) fn shown(headers: &HeaderMap, tokens: &ClientTokens) -> Shown {
     let mut found = Shown::Nothing;
-    for name in KEY_HEADERS {
-        for value in headers.get_all(name).iter().filter_map(|value| value.to_str().ok()) {
+    for name in KEYS {
+        for value in headers.get_all(&name).iter().filter_map(|value| value.to_str().ok()) {
             let value = value.trim();
             let bare = value.split_once(' ').map_or(value, |(_, token)| token.trim());
             match tokens.judge(bare) {
@@ -227,7 +225,7 @@ fn is_loopback(name: &str) -> bool {
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    super::client::text(headers, name).unwrap_or_default()
 }
 
 #[cfg(test)]

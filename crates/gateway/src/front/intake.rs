@@ -34,6 +34,9 @@ const BODY_WAIT: Duration = Duration::from_secs(600);
 /// The most that is set aside before a byte has come.
 const RESERVE_MAX_BYTES: u64 = 1 << 20;
 
+/// Bodies up to this size are copied out of what they were read into.
+const COPIED_MAX_BYTES: usize = 8 << 10;
+
 /// Room is taken in steps of so many bytes while a body comes: one that is only announced takes
 /// nobody else's.
 const STEP_BYTES: u64 = 64 << 10;
@@ -161,7 +164,7 @@ fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Pieces of a body; a body that came in one piece is not copied.
+/// Pieces of a body; a larger one that came in one piece is not copied.
 #[derive(Default)]
 struct Gathered {
     first: Option<Bytes>,
@@ -185,8 +188,13 @@ impl Gathered {
         self.all.extend_from_slice(&data);
     }
 
+    /// A small body is copied all the same: it would hold on to the whole buffer of its connection.
     fn into_bytes(self) -> Bytes {
-        self.first.unwrap_or_else(|| self.all.freeze())
+        match self.first {
+            Some(first) if first.len() <= COPIED_MAX_BYTES => Bytes::copy_from_slice(&first),
+            Some(first) => first,
+            None => self.all.freeze(),
+        }
     }
 }
 

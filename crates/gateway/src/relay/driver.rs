@@ -268,9 +268,6 @@ impl Driver {
         let beat_ms = self.next_beat_ms.filter(|_| !self.client.is_committed());
         let rings = [wake_ms, beat_ms, self.patience_ms].into_iter().flatten().min();
         self.timer.set(rings.map(|ms| self.core.clock.instant(ms)));
-        if self.stop.poll(cx) {
-            return Poll::Ready(Happened::Stopped);
-        }
         if let Some(running) = &mut self.running {
             self.waking = None;
             if self.steps_unseen < STEPS_UNSEEN_MAX
@@ -289,6 +286,9 @@ impl Driver {
             }
         }
         let unseen = std::mem::take(&mut self.steps_unseen) >= STEPS_UNSEEN_MAX;
+        if self.stop.poll(cx) {
+            return Poll::Ready(Happened::Stopped);
+        }
         if self.timer.poll(cx).is_ready() {
             return Poll::Ready(Happened::Tick);
         }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use ekiden_dialect::Dialect;
 use ekiden_dialect::write::{Fault, error};
 use ekiden_engine::{CallId, CallSpec, Delivery, History, Seating};
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
 use crate::core::Core;
 use crate::inbound::{Inbound, SessionKind};
 use crate::plan::CandidateRuntime;
+use crate::upstream::KEYS;
 
 /// What the engine is told of a call.
 pub(crate) fn spec(core: &Core, inbound: &Inbound, id: CallId, seed: u64) -> CallSpec {
@@ -37,14 +38,18 @@ pub(crate) fn spec(core: &Core, inbound: &Inbound, id: CallId, seed: u64) -> Cal
 
 /// Credentials of the client, which must not be kept even if an upstream repeats them.
 pub(crate) fn secrets(headers: &HeaderMap) -> Vec<String> {
-    let names = [AUTHORIZATION.as_str(), "x-api-key", "api-key", "x-goog-api-key"];
-    names
-        .into_iter()
+    KEYS.into_iter()
         .filter_map(|name| headers.get(name)?.to_str().ok())
         .map(|value| value.trim_start_matches("Bearer ").trim().to_owned())
         .filter(|value| value.len() >= 8)
         .collect()
 }
+
+const CALL: HeaderName = HeaderName::from_static("x-ekiden-call");
+const QUEUE: HeaderName = HeaderName::from_static("x-ekiden-queue");
+const SESSION: HeaderName = HeaderName::from_static("x-ekiden-session");
+const CANDIDATE: HeaderName = HeaderName::from_static("x-ekiden-candidate");
+const ATTEMPTS: HeaderName = HeaderName::from_static("x-ekiden-attempts");
 
 /// Names of an answer (G5).
 #[derive(Debug)]
@@ -60,21 +65,21 @@ pub(crate) struct Named<'a> {
 
 /// Puts an answer's names into its headers.
 pub(crate) fn name(headers: &mut HeaderMap, named: &Named<'_>) {
-    let mut put = |name: &'static str, value: &str| {
+    let mut put = |name: HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-            headers.insert(HeaderName::from_static(name), value);
+            headers.insert(name, value);
         }
     };
-    put("x-ekiden-call", named.call);
-    put("x-ekiden-queue", named.queue);
+    put(CALL, named.call);
+    put(QUEUE, named.queue);
     if !named.session.is_empty() {
-        put("x-ekiden-session", named.session);
+        put(SESSION, named.session);
     }
     if let Some(candidate) = named.by {
-        put("x-ekiden-candidate", &candidate.route);
+        put(CANDIDATE, &candidate.route);
     }
     if let Some(attempts) = named.attempts.filter(|attempts| *attempts > 0) {
-        put("x-ekiden-attempts", &attempts.to_string());
+        put(ATTEMPTS, &attempts.to_string());
     }
 }
 

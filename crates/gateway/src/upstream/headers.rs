@@ -3,7 +3,7 @@
 //! It refuses everything that is not on a list: a client's key, cookies and session ids never reach
 //! a provider, and a provider's limits and cookies never reach a client.
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret;
 
@@ -17,19 +17,35 @@ pub(crate) const HOP: HeaderName = HeaderName::from_static("x-ekiden-hop");
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// Headers of a client that go to the dialect's own vendor.
-const TO_VENDOR: [&str; 5] = [
-    "user-agent",
-    "anthropic-beta",
-    "openai-beta",
-    "x-app",
-    "anthropic-dangerous-direct-browser-access",
+const TO_VENDOR: [HeaderName; 5] = [
+    USER_AGENT,
+    HeaderName::from_static("anthropic-beta"),
+    HeaderName::from_static("openai-beta"),
+    HeaderName::from_static("x-app"),
+    HeaderName::from_static("anthropic-dangerous-direct-browser-access"),
+];
+
+/// Where it names the version of Anthropic's API.
+const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+
+/// Where clients show keys.
+pub(crate) const KEYS: [HeaderName; 4] = [
+    AUTHORIZATION,
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("api-key"),
+    HeaderName::from_static("x-goog-api-key"),
 ];
 
 /// Headers of an answer that go on to the client.
-const TO_CLIENT: [&str; 4] = ["content-type", "request-id", "x-request-id", "openai-processing-ms"];
+const TO_CLIENT: [HeaderName; 4] = [
+    CONTENT_TYPE,
+    HeaderName::from_static("request-id"),
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("openai-processing-ms"),
+];
 
 /// Those of an error that goes on as it came.
-const OF_ERRORS: [&str; 2] = ["retry-after", "x-should-retry"];
+const OF_ERRORS: [HeaderName; 2] = [RETRY_AFTER, HeaderName::from_static("x-should-retry")];
 
 /// The headers of every request to one provider.
 #[derive(Clone, Debug)]
@@ -63,8 +79,7 @@ impl RequestHeaders {
             insert_secret(&mut fixed, name, &value);
         }
         if dialect == Dialect::AnthropicMessages {
-            let name = HeaderName::from_static("anthropic-version");
-            fixed.insert(name, HeaderValue::from_static(ANTHROPIC_VERSION));
+            fixed.insert(VERSION, HeaderValue::from_static(ANTHROPIC_VERSION));
         }
         for (name, value) in &provider.headers {
             if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
@@ -84,15 +99,15 @@ impl RequestHeaders {
         }
         if self.profile == Profile::Native {
             for name in TO_VENDOR {
-                if let Some(value) = client.get(name) {
-                    headers.insert(HeaderName::from_static(name), value.clone());
+                if let Some(value) = client.get(&name) {
+                    headers.insert(name, value.clone());
                 }
             }
         }
         if self.dialect == Dialect::AnthropicMessages
-            && let Some(version) = client.get("anthropic-version")
+            && let Some(version) = client.get(VERSION)
         {
-            headers.insert(HeaderName::from_static("anthropic-version"), version.clone());
+            headers.insert(VERSION, version.clone());
         }
         headers
     }
@@ -120,14 +135,29 @@ pub(crate) fn error_headers(upstream: &HeaderMap) -> HeaderMap {
     picked(upstream, TO_CLIENT.into_iter().chain(OF_ERRORS))
 }
 
-fn picked(upstream: &HeaderMap, names: impl Iterator<Item = &'static str>) -> HeaderMap {
+fn picked(upstream: &HeaderMap, names: impl Iterator<Item = HeaderName>) -> HeaderMap {
     let mut out = HeaderMap::new();
     for name in names {
-        if let Some(value) = upstream.get(name) {
-            out.insert(HeaderName::from_static(name), value.clone());
+        if let Some(value) = upstream.get(&name) {
+            out.insert(name, value.clone());
         }
     }
     out
+}
+
+/// What of a client's headers a call needs, copied: the others are not kept, and neither is the
+/// buffer that they were read into.
+pub(crate) fn client_headers(client: &HeaderMap) -> HeaderMap {
+    let mut kept = HeaderMap::new();
+    let names = TO_VENDOR.into_iter().chain(KEYS).chain([VERSION, HOP]);
+    for name in names {
+        for value in client.get_all(&name) {
+            if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+                kept.append(name.clone(), copy);
+            }
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
