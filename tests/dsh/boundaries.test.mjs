@@ -29,7 +29,7 @@ stage.extra = {
   levels: { continue_delay: '0s', candidates: [{ route: 'mock/levelled', effort: 'high' }] },
   unknown: { continue_delay: '0s', candidates: [{ route: 'mock/outside', effort: 'high' }] },
 }
-before(() => stage.open())
+before(() => stage.open({ standard: q.shown }))
 after(() => stage.close())
 
 test('boundary 1 (R17, R29): quarantine is of a session × queue; the tallies are everybody’s', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Stage, gate } from './lab/stage.mjs'
-import { answerOf, exploded, gated, held, ok, truncated } from './lab/upstream.mjs'
+import { answerOf, callTool, exploded, gated, held, ok, truncated } from './lab/upstream.mjs'
 
 const cap = { max_sessions: 1 }
 const stage = new Stage({ defaults: { retries: 0, lease_rest: '0s', rescue: false } })
@@ -17,10 +17,29 @@ const q = {
   idle: stage.queue('idle', 2, { lease_idle: '1s' }, [cap]),
   alone: stage.queue('alone', 1, { wait_max: '30s' }, [cap]),
   titles: stage.queue('titles', 2, {}, [cap]),
+  child: stage.queue('child', 2, {}, [{ max_sessions: 2 }]),
 }
-before(() => stage.open())
+before(() => stage.open({ standard: q.child }))
 after(() => stage.close())
 const calls = queue => stage.upstream.order(...queue.models)
+
+test('D2, R24: the host’s end of a session ends its lease: a sub-agent leaves no seat behind', async () => {
+  let taken
+  stage.upstream.plan('child-1', async answer => {
+    const { messages } = answer.body
+    const text = JSON.stringify(messages)
+    if (text.includes('please delegate')) {
+      if (messages.some(message => message.role === 'tool')) return ok('Delegated.')(answer)
+      return callTool('subagent', { description: 'a child', prompt: 'TASK-FOR-CHILD', run_in_background: false })(answer)
+    }
+    taken = (await stage.candidate(q.child, 1)).seats_taken
+    return ok('The child is done.')(answer)
+  })
+  const session = await stage.session(q.child)
+  assert.equal((await stage.web.turn(session, 'please delegate')).reason.kind, 'completed')
+  assert.equal(taken, 2, 'the child had a seat of its own')
+  assert.equal((await stage.candidate(q.child, 1)).seats_taken, 1)
+})
 
 test('R24, R25: a session keeps its seat across turns and truncations, and others pass the full one over without a failure', async () => {
   const one = await stage.session(q.kept)

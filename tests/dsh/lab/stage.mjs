@@ -35,7 +35,9 @@ export class Stage {
 
   async open(options = {}) {
     this.upstream = await Upstream.start()
-    this.home = new Home(this.upstream, this.#models.length > 0 ? this.#models : ['spare'])
+    // Sub-agents run on the default model, whatever their parent runs on.
+    const sections = options.standard ? { 'agent-default-model': { provider: 'ekiden', model: options.standard.id } } : {}
+    this.home = new Home().offer(this.upstream.url, this.#models.length > 0 ? this.#models : ['spare'], sections)
     this.home.install('web').configure({ ...this.settings, queues: { ...this.#queues, ...this.extra } })
     if (options.probe) this.home.rows([probe])
     this.web = await this.home.web(options)
