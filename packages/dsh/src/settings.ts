@@ -145,6 +145,13 @@ const INDEX: ReadonlyMap<string, Key> = new Map(
   KEYS.map((key) => [`${key.group}.${key.name}`, key]),
 );
 
+/** Keys of other programs, and what to write instead (C9). */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  chains: 'write `"policy": "chain"` and the routes as `fallbacks` into `direct`, or a queue for each chain',
+  match: 'the head is the model that was picked; write further names of a queue into `aliases`',
+  providers: "the models are the host's own: name them as `provider/model`",
+};
+
 /** Names of keys that the gateway has too. */
 export const ROWS_ELSEWHERE: ReadonlySet<string> = new Set(ROWS.map(({ name }) => name));
 
@@ -425,7 +432,7 @@ class SettingsReader {
         this.#problem(
           at,
           `there is no key \`${shown(name)}\` here`,
-          near ? `did you mean \`${near}\`?` : 'docs/dsh.md names the keys',
+          ELSEWHERE[name] ?? (near ? `did you mean \`${near}\`?` : 'docs/dsh.md names the keys'),
         );
         continue;
       }

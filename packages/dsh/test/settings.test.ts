@@ -108,6 +108,14 @@ test('every key is taken at both of its bounds and refused beyond', () => {
   }
 });
 
+test('c9 keys of the chain plugin before us are refused, with what to write instead', () => {
+  const { problems: found } = of({ chains: [], providers: {}, direct: { match: {} } });
+  const hints = new Map(found.map(({ path, hint }) => [path, hint]));
+  assert.match(hints.get('chains') ?? '', /"policy": "chain".*fallbacks.*direct/);
+  assert.match(hints.get('direct.match') ?? '', /aliases/);
+  assert.match(hints.get('providers') ?? '', /provider\/model/);
+});
+
 test('unknown keys are refused and the nearest one is named', () => {
   assert.match(problems({ defaults: { retrys: 1 } }).join(), /no key `retrys`.*`retries`/);
   assert.match(problems({ queue: {} }).join(), /`queue`.*`queues`/);
