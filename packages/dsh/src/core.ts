@@ -9,7 +9,7 @@ import { DirectCall, type StepOf } from './direct.ts';
 import { Engine, type EngineLost, type Listener, type Loader, type Recorder } from './engine.ts';
 import { explain, dryRun } from './explain.ts';
 import type { Standing } from './last-word.ts';
-import { NameTable, routeText } from './names.ts';
+import { BACKGROUND, routeText, type NameTable } from './names.ts';
 import type {
   CallRow, CallStep, CallView, Catalog, Clock, DryRun, EngineStatus, Evidence, Fact, FailureClass,
   Keeper, Live, LiveEvent, Plans, QueuePlan, ReleaseWhat, Route, SessionStatus, TurnNote,
@@ -260,7 +260,8 @@ export class Core implements Live, Listener, CallOwner {
   }
 
   session(id: string): SessionStatus | undefined {
-    const number = this.#parts.names.session(id);
+    const number = this.#parts.names.known(id);
+    if (number === undefined) return undefined;
     const answer = this.engine.ask(`status-session ${this.engine.now()} ${number}`);
     return readStatus(answer, this.engine.reader).sessions[0];
   }
@@ -287,11 +288,16 @@ export class Core implements Live, Listener, CallOwner {
   release(what: ReleaseWhat): void {
     const { names } = this.#parts;
     switch (what.what) {
-      case 'session':
-        return this.engine.send(`release session ${names.session(what.session)}`);
+      case 'session': {
+        const session = names.known(what.session);
+        if (session !== undefined) this.engine.send(`release session ${session}`);
+        return;
+      }
       case 'place': {
-        const { session, queue, route } = what.place;
-        return this.engine.send(`release place ${names.session(session)} ${names.queue(queue)} `
+        const { queue, route } = what.place;
+        const session = names.known(what.place.session);
+        if (session === undefined) return;
+        return this.engine.send(`release place ${session} ${names.queue(queue)} `
           + `${names.route(route)}`);
       }
       case 'route':
@@ -327,8 +333,8 @@ export class Core implements Live, Listener, CallOwner {
     const plan = this.#known.get(queue);
     if (plan === undefined) return undefined;
     const { names } = this.#parts;
-    const whose = session === undefined ? `${NEW_SESSION} session`
-      : session === '' ? `${names.session(session)} call` : `${names.session(session)} session`;
+    const known = session === undefined ? undefined : names.known(session);
+    const whose = session === '' ? `${BACKGROUND} call` : `${known ?? NEW_SESSION} session`;
     const answer = this.engine.ask(`preview ${this.engine.now()} 0 ${names.queue(queue)} `
       + `${whose} main stream ongoing 0 - 0 0`);
     return dryRun(answer, plan);

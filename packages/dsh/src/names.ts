@@ -23,7 +23,7 @@ export const BACKGROUND = '0';
  * Sessions are numbered as they come and kept in this order; the engine itself remembers fewer.
  * What is dropped here is only the number's name, once the engine has let go of it.
  */
-const SESSIONS_MAX = 40_000;
+const SESSIONS_MAX = 110_000;
 
 /** One table for the life of the plugin: a new engine after a trap counts with the same numbers. */
 export class NameTable implements Names {
@@ -73,6 +73,11 @@ export class NameTable implements Names {
     this.#sessions.set(id, number);
     this.#sessionNames.set(number, id);
     return number;
+  }
+
+  /** The session's number if it has one: whoever only looks makes nobody known. */
+  known(id: string): string | undefined {
+    return id === '' ? BACKGROUND : this.#sessions.get(id);
   }
 
   routeOf(number: string): Route | undefined {

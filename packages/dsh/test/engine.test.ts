@@ -141,6 +141,7 @@ test('names_are_numbered_once_and_the_longest_unheard_of_go_first', () => {
   assert.equal(names.session(undefined), '0');
   assert.equal(names.sessionOf('0'), '');
   assert.deepEqual([names.session('a'), names.session('b'), names.session('a')], ['1', '2', '1']);
+  assert.deepEqual([names.known(''), names.known('b'), names.known('nobody')], ['0', '2', undefined]);
   assert.equal(names.session('c'), '3');
   assert.deepEqual([names.sessionOf('1'), names.sessionOf('2')], ['a', undefined]);
   const route = { provider: 'p', model: 'm/x' };
