@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { after, before, test } from 'node:test'
 import { Stage } from './lab/stage.mjs'
-import { answerOf, callTool, cut, exploded, limited, ok, refuse, truncated } from './lab/upstream.mjs'
+import { answerOf, callTool, cut, exploded, limited, ok, refuse, slow, truncated } from './lab/upstream.mjs'
 
 const stage = new Stage({
-  defaults: { retries: 0, parole_after: '0s', rescue: false },
+  defaults: { retries: 0, parole_after: '0s', rescue: false, continue_delay: '300ms' },
   continuation: { enabled: true, failures_max: 1, truncations_max: 10 },
 })
 const q = {
@@ -122,6 +122,7 @@ test('boundary 8 (R42): an answer that ends normally is not asked about, whateve
   stage.upstream.plan('polite-1', ok('抱歉我做不到。'))
   const session = await stage.session(q.polite)
   await stage.web.turn(session, 'do it')
+  stage.upstream.plan('outside', slow(900))
   await stage.web.turn(await stage.web.session('mock', 'outside'), 'meanwhile')
   assert.equal(stage.upstream.of('polite-1').length, 1)
 })

@@ -45,8 +45,8 @@ test('R30: speed is output tokens from the first token to the end, summed over t
   await stage.web.turn(session, 'b')
   const [speed] = (await stage.known(session)).speeds
   assert.equal(speed.tokens, 100)
-  assert.ok(speed.ms >= 480 && speed.ms < 900, `${speed.ms} ms: the wait for the first token is left out`)
-  assert.ok(speed.per_second > 100 && speed.per_second < 210, String(speed.per_second))
+  assert.ok(speed.ms >= 480 && speed.ms < 980, `${speed.ms} ms: the wait for the first token is left out`)
+  assert.ok(Math.abs(speed.per_second - 100_000 / speed.ms) <= 0.5, String(speed.per_second))
 })
 
 test('R31: who runs now is shown while it runs, and a failover shows at once', async () => {

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { textOf } from './lab/host.mjs'
 import { Stage, spoken } from './lab/stage.mjs'
-import { badKey, exploded, hang, ok, truncated } from './lab/upstream.mjs'
+import { badKey, exploded, hang, ok, slow, truncated } from './lab/upstream.mjs'
 
 const stage = new Stage({
   continuation: { enabled: true, truncations_max: 3, failures_max: 1 },
-  defaults: { continue_delay: '300ms', retries: 0, wait_max: '0s', retry_when_all_quarantined: false, cooldown: '60s' },
+  defaults: { continue_delay: '800ms', retries: 0, wait_max: '0s', retry_when_all_quarantined: false, cooldown: '60s' },
 })
 const q = {
   failed: stage.queue('failed', 1, { continue_delay: '0s' }),
@@ -33,7 +33,13 @@ async function ends(session, count) {
   return stage.web.of(session, 'turn/end').map(event => event.data.reason.kind)
 }
 
-/** Waits until the journal says why a session was not continued. */
+/** A turn of another session that outlasts the wait before a turn is continued. */
+async function outlasting() {
+  stage.upstream.plan('plain-ok', slow(1_600))
+  await stage.web.turn(await stage.web.session('mock', 'plain-ok'), 'meanwhile')
+}
+
+/** That many turns have ended. */
 function settled(session, count) {
   return stage.web.until(() => {
     const list = stage.web.of(session, 'turn/end')
@@ -97,8 +103,7 @@ test('R42: a message of the user during the wait comes instead', async () => {
   await stage.web.ended_turn(session, 1)
   await stage.web.send(session, 'rather stop')
   assert.deepEqual(await ends(session, 2), ['max-tokens', 'completed'])
-  const other = await stage.web.session('mock', 'plain-ok')
-  await stage.web.turn(other, 'a turn that outlasts the wait')
+  await outlasting()
   assert.deepEqual(userMessages(session), ['count', 'rather stop'])
 })
 
@@ -111,8 +116,7 @@ test('R43: a bad key and this machine’s own network are not gone on from, and 
   await settled(key, 1)
   await settled(net, 1)
   assert.equal((await stage.journal('turn_not_continued', entry => entry.session === net && entry.why === 'local_network')).length, 1)
-  const other = await stage.web.session('mock', 'plain-ok')
-  await stage.web.turn(other, 'meanwhile')
+  await outlasting()
   assert.equal(userMessages(key).length, 1)
   assert.equal(userMessages(net).length, 1)
 })

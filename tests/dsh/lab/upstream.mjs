@@ -273,6 +273,12 @@ export const held = (gate, before, after) => async answer => {
   answer.end()
 }
 
+/** An answer that takes its time: what waits shorter than that has had its chance when it is over. */
+export const slow = ms => async answer => {
+  await new Promise(done => setTimeout(done, ms))
+  if (!answer.response.destroyed) await ok()(answer)
+}
+
 /** Nothing until the test lets it go, then what the step gives. */
 export const gated = (gate, then = ok()) => async answer => {
   await Promise.race([gate, answer.left()])
