@@ -134,7 +134,7 @@ impl Op {
             62..64 => Self::Ready(pick),
             64..67 => Self::Gone(pick),
             67 if rng.once_in(2) => Self::Pause(pick),
-            68 if rng.once_in(2) => Self::Turns(pick, rng.next() >> 32),
+            68 => Self::Turns(pick, rng.next() >> 32),
             67..71 => Self::Advance(rng.pick(&[1, 250, 1_000, 5_000, 60_000, 600_000])),
             71..82 => Self::NextWake,
             82..84 => Self::Lag(rng.pick(&[10, 2_000, 30_000, 90_000])),
