@@ -15,6 +15,7 @@ mod key;
 mod language;
 mod ledger;
 mod moments;
+mod offline;
 mod pause;
 mod provider;
 mod queue;

@@ -183,10 +183,7 @@ impl Api {
     pub(crate) fn at(url: Option<&str>) -> Self {
         let base = url.map(str::to_owned).or_else(|| {
             let config = Config::find(None, &ProcessEnv).ok().map(|loaded| loaded.config);
-            let folder = match &config {
-                Some(config) => config.state_folder(&ProcessEnv),
-                None => folder_without_a_file(&ProcessEnv),
-            };
+            let folder = state_folder(config.as_deref());
             let owner = folder.and_then(|folder| StateFolder::owner_of(&folder)?.parse().ok());
             let listen = owner.or_else(|| config.map(|config| config.listen))?;
             Some(format!("http://{}", reached(listen)))
@@ -474,6 +471,14 @@ impl Api {
                 Failure::trouble(terminal, &nobody, Some(&Advice::StartOne))
             }
         })
+    }
+}
+
+/// Where the state is kept by a configuration, or where none can be used.
+pub(crate) fn state_folder(config: Option<&Config>) -> Option<PathBuf> {
+    match config {
+        Some(config) => config.state_folder(&ProcessEnv),
+        None => folder_without_a_file(&ProcessEnv),
     }
 }
 

@@ -1,15 +1,15 @@
-//! `ekiden config`: settings with where they come from, and changes of one (G7). It refuses to write
-//! the file itself: the running gateway does, with comments and order kept.
+//! `ekiden config`: settings with where they come from, and changes of one (G7). Where a
+//! gateway runs it refuses to write the file itself: that one does, with comments and order kept.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use ekiden_config::paths::{Platform, config_file};
-use ekiden_config::{CONFIG_VARIABLE, Env, ProcessEnv};
+use ekiden_config::CONFIG_VARIABLE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::args::{Asking, ConfigTask, Form};
 use crate::failure::{Ended, Failure};
+use crate::offline::{self, Desk, Wish};
 use crate::running::{self, Api};
 use crate::table::{Cell, Table};
 use crate::terminal::{Ink, Say, Terminal};
@@ -21,6 +21,11 @@ pub(crate) struct Settings {
     pub(crate) settings: Vec<Setting>,
     #[serde(default)]
     after_restart: Vec<String>,
+    #[serde(default)]
+    file: Option<String>,
+    /// What is wrong with the newest edit.
+    #[serde(default)]
+    refused: Vec<Value>,
 }
 
 /// One key with its value.
@@ -61,12 +66,12 @@ pub(crate) fn run(terminal: &Terminal, task: &ConfigTask) -> Result<Ended, Failu
     match task {
         ConfigTask::Get(args) => show(terminal, &args.asking, args.some_key.as_deref()),
         ConfigTask::Set(args) => {
-            let change = json!([{ "do": "set", "path": args.key, "value": args.value }]);
-            change_one(terminal, &args.asking, &args.key, &change)
+            let wish = Wish::Set { key: &args.key, value: &args.value };
+            change_one(terminal, &args.asking, &args.key, &wish)
         }
         ConfigTask::Unset(args) => {
-            let change = json!([{ "do": "unset", "path": args.key }]);
-            change_one(terminal, &args.asking, &args.key, &change)
+            let wish = Wish::Unset { key: &args.key };
+            change_one(terminal, &args.asking, &args.key, &wish)
         }
         ConfigTask::Path => path(terminal),
     }
@@ -132,11 +137,24 @@ fn change_one(
     terminal: &Terminal,
     asking: &Asking,
     key: &str,
-    change: &Value,
+    wish: &Wish<'_>,
 ) -> Result<Ended, Failure> {
+    if let Some(desk) = Desk::free(asking) {
+        let path = desk.change(terminal, wish)?;
+        return written(terminal, asking, key, &path);
+    }
     let api = Api::at(asking.url.as_deref());
+    let change = &match wish {
+        Wish::Set { key, value } => json!([{ "do": "set", "path": key, "value": value }]),
+        Wish::Unset { key } => json!([{ "do": "unset", "path": key }]),
+    };
+    let seen = running::block_on(Settings::by(terminal, &api))?;
+    // The gateway runs on the last good settings, and cannot decide on a file that it cannot use.
+    if let (Some(file), false, None) = (&seen.file, seen.refused.is_empty(), &asking.url) {
+        offline::mend(Path::new(file), wish)?;
+        return written(terminal, asking, key, Path::new(file));
+    }
     let (text, now) = running::block_on(async {
-        let seen = Settings::by(terminal, &api).await?;
         let text = api.change(terminal, &seen.hash, change).await?;
         Ok((text, Settings::by(terminal, &api).await?))
     })?;
@@ -155,10 +173,21 @@ fn change_one(
     Ok(Ended::Well)
 }
 
+fn written(terminal: &Terminal, asking: &Asking, key: &str, path: &Path) -> Result<Ended, Failure> {
+    let path = path.display().to_string();
+    match asking.form() {
+        Form::Json => terminal.line(&json!({ "file": path }).to_string())?,
+        Form::Words => {
+            let said = terminal.say(&Written { key, path: &path });
+            terminal.line(&terminal.ink(Ink::Good, &said))?;
+        }
+    }
+    Ok(Ended::Well)
+}
+
 /// The file that `ekiden` would read, whether it is there or not.
 fn path(terminal: &Terminal) -> Result<Ended, Failure> {
-    let named = ProcessEnv.var(CONFIG_VARIABLE).map(PathBuf::from);
-    let Some(path) = named.or_else(|| config_file(&ProcessEnv, Platform::here())) else {
+    let Some(path) = offline::settings_file() else {
         return Err(Failure::trouble(terminal, &NoHome, Some(&NameIt)));
     };
     terminal.line(&path.display().to_string())?;
@@ -232,6 +261,22 @@ impl Say for Holds<'_> {
     }
 }
 
+/// A change that no running gateway has made.
+struct Written<'a> {
+    key: &'a str,
+    path: &'a str,
+}
+
+impl Say for Written<'_> {
+    fn english(&self) -> String {
+        format!("{} is written into {}", self.key, self.path)
+    }
+
+    fn chinese(&self) -> String {
+        format!("{} 已写入 {}", self.key, self.path)
+    }
+}
+
 struct AfterRestart;
 
 impl Say for AfterRestart {
@@ -244,7 +289,7 @@ impl Say for AfterRestart {
     }
 }
 
-struct NoHome;
+pub(crate) struct NoHome;
 
 impl Say for NoHome {
     fn english(&self) -> String {
@@ -256,7 +301,7 @@ impl Say for NoHome {
     }
 }
 
-struct NameIt;
+pub(crate) struct NameIt;
 
 impl Say for NameIt {
     fn english(&self) -> String {

@@ -3,12 +3,17 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
+use ekiden_config::Budget;
+use ekiden_gateway::clock::{Calendar, Clock};
+use ekiden_gateway::tokens::{ClientTokens, NewToken, Scope};
 use http::Method;
+use secrecy::ExposeSecret;
 use serde::Deserialize;
 
 use crate::args::{Asking, Form, NewTokenArgs, RevokeArgs, TokenTask};
 use crate::failure::{Ended, Failure};
 use crate::moments::moment;
+use crate::offline::Desk;
 use crate::running::{self, Api, encoded};
 use crate::table::{Cell, Table};
 use crate::terminal::{Ink, Say, Terminal};
@@ -95,6 +100,9 @@ fn make(terminal: &Terminal, args: &NewTokenArgs) -> Result<Ended, Failure> {
         token: String,
     }
     let NewTokenArgs { token_name, admin, only, calls_max, budget, asking } = args;
+    if let Some(desk) = Desk::free(asking) {
+        return make_here(terminal, &desk, args);
+    }
     let api = Api::at(asking.url.as_deref());
     let scope = if *admin { "admin" } else { "client" };
     let body = serde_json::json!({
@@ -108,7 +116,37 @@ fn make(terminal: &Terminal, args: &NewTokenArgs) -> Result<Ended, Failure> {
         return Ok(Ended::Well);
     }
     let Made { token } = api.parsed(terminal, &text)?;
-    terminal.line(&token)?;
+    show(terminal, &token)
+}
+
+/// The same while no gateway runs: one that listens for other machines does not start without.
+fn make_here(terminal: &Terminal, desk: &Desk, args: &NewTokenArgs) -> Result<Ended, Failure> {
+    let NewTokenArgs { token_name, admin, only, calls_max, budget, asking } = args;
+    let trouble = |message: String| Failure::Trouble { message, hint: None };
+    if let Some(unknown) = only.iter().find(|id| !desk.has_queue(id)) {
+        return Err(Failure::trouble(terminal, &NoQueue(unknown), None::<&NoToken>));
+    }
+    let bad = |_| trouble(format!("write the budget as `{}`", Budget::EXAMPLE));
+    let wish = NewToken {
+        name: token_name.clone(),
+        scope: if *admin { Scope::Admin } else { Scope::Client },
+        queues: only.clone(),
+        calls_max: *calls_max,
+        budget_per_day: budget.as_deref().map(str::parse).transpose().map_err(bad)?,
+    };
+    let tokens = ClientTokens::open(desk.folder()).map_err(|error| trouble(error.to_string()))?;
+    let made_ms = Clock::system(Calendar::new(None, 1)).now().wall_ms;
+    let (made, token) = tokens.make(wish, made_ms).map_err(|error| trouble(error.to_string()))?;
+    if asking.form() == Form::Json {
+        let told = serde_json::json!({ "token": token.expose_secret(), "made": { "id": made.id } });
+        terminal.line(&told.to_string())?;
+        return Ok(Ended::Well);
+    }
+    show(terminal, token.expose_secret())
+}
+
+fn show(terminal: &Terminal, token: &str) -> Result<Ended, Failure> {
+    terminal.line(token)?;
     if io::stdout().is_terminal() {
         terminal.line(&terminal.ink(Ink::Dim, &terminal.say(&OnlyOnce)))?;
     }
@@ -135,6 +173,18 @@ impl Say for NoToken {
 
     fn chinese(&self) -> String {
         "没有令牌；用 `ekiden token new NAME` 新建".to_owned()
+    }
+}
+
+struct NoQueue<'a>(&'a str);
+
+impl Say for NoQueue<'_> {
+    fn english(&self) -> String {
+        format!("there is no queue `{}`", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("没有队列 `{}`", self.0)
     }
 }
 

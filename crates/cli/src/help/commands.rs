@@ -235,9 +235,9 @@ Examples:
             "What happened and why, the newest last",
             "\
 WHEN is a span back from now (30m, 2h, 1d) or a moment (2026-11-30, 2026-11-30T08:00).
-KIND is one of quarantined, lifted, on_trial, cooled, warmed, failed_over, rotated, stalled, waited,
-continued, repaired, chunk_skipped, refused, queue_gone, slept, turned, settings_taken,
-settings_refused.
+KIND is one of quarantined, lifted, on_trial, cooled, warmed, failed_over, served_instead,
+rotated, stalled, waited, continued, repaired, chunk_skipped, refused, queue_gone, slept,
+paused, resumed, stopped, turned, settings_taken, settings_refused.
 --json: an entry of docs/api.md a line: `number`, `at_ms`, `call`, `what`, and what belongs to it.
 
 Examples:
@@ -249,9 +249,9 @@ Examples:
             "发生了什么、为什么；最新的在最后",
             "\
 WHEN 是从现在往回的时长（30m、2h、1d），或一个时刻（2026-11-30、2026-11-30T08:00）。
-KIND 是 quarantined、lifted、on_trial、cooled、warmed、failed_over、rotated、stalled、waited、
-continued、repaired、chunk_skipped、refused、queue_gone、slept、turned、settings_taken、
-settings_refused 之一。
+KIND 是 quarantined、lifted、on_trial、cooled、warmed、failed_over、served_instead、
+rotated、stalled、waited、continued、repaired、chunk_skipped、refused、queue_gone、slept、
+paused、resumed、stopped、turned、settings_taken、settings_refused 之一。
 --json：每行一条 docs/api.md 中的记录：`number`、`at_ms`、`call`、`what` 及其所属字段。
 
 示例：

@@ -240,3 +240,55 @@ fn the_path_of_the_file_needs_no_gateway() {
         assert_eq!(path("HOME", "/home/a").1, "/home/a/.config/ekiden/config.toml\n");
     }
 }
+
+/// The program where no gateway runs, with a file and a state folder of its own.
+fn alone(folder: &Path, words: &[&str]) -> Ekiden {
+    let file = folder.join("ekiden.toml").display().to_string();
+    Ekiden::new(words).env("EKIDEN_CONFIG", &file).state(&folder.join("state"))
+}
+
+#[test]
+fn g07_without_a_gateway_the_file_itself_is_changed_and_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ekiden.toml");
+    fs::write(&file, SETTINGS).unwrap();
+    let run = |words: &[&str]| alone(folder.path(), words).run();
+    let (code, out, err) = run(&["config", "set", "defaults.retries", "3"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("defaults.retries is written into "), "{out}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("# nobody's") && text.contains("[defaults]\nretries = 3\n"), "{text}");
+    let (code, _, err) = run(&["config", "set", "defaults.retries", "11"]);
+    assert!(code != 0 && err.contains("0 to 10"), "{err}");
+    // An edit that cannot be used is mended by the change that makes it usable, and by no other.
+    fs::write(&file, text.replace("retries = 3", "retries = 99")).unwrap();
+    let (code, _, err) = run(&["config", "set", "reset_hour", "4"]);
+    assert!(code == 2 && err.contains("`retries`"), "{err}");
+    assert_eq!(run(&["config", "set", "defaults.retries", "2"]).0, 0);
+    assert!(fs::read_to_string(&file).unwrap().contains("retries = 2"));
+    assert_eq!(run(&["config", "unset", "defaults.retries"]).0, 0);
+    assert!(!fs::read_to_string(&file).unwrap().contains("retries"));
+    // Where one runs, it is asked, and a bad edit can be mended all the same.
+    let serve = alone(folder.path(), &["serve"]).serve("Ctrl-C");
+    let (code, out, err) = run(&["config", "set", "reset_hour", "5"]);
+    assert_eq!((code, err.as_str(), out.as_str()), (0, "", "reset_hour = 5 (line 3)\n"));
+    drop(serve);
+}
+
+#[test]
+fn g09_a_token_is_made_before_the_first_start_for_other_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ekiden.toml");
+    fs::write(&file, SETTINGS.replace("127.0.0.1:0", "0.0.0.0:0")).unwrap();
+    let run = |words: &[&str]| alone(folder.path(), words).run();
+    let (code, client, err) = run(&["token", "new", "laptop", "--budget", "USD 5"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(client.starts_with("ekt_"), "{client}");
+    let (code, admin, _) = run(&["token", "new", "me", "--admin", "--json"]);
+    assert!(code == 0 && admin.contains("\"token\":\"ekt_"), "{admin}");
+    assert!(!state_holds(&folder.path().join("state"), client.trim()), "only a digest is kept");
+    let (code, _, err) = run(&["token", "new", "x", "--queue", "nobody"]);
+    assert!(code == 1 && err.contains("there is no queue `nobody`"), "{err}");
+    let (code, _, err) = run(&["token", "new", "x", "--budget", "5"]);
+    assert!(code == 1 && err.contains("USD 5"), "{err}");
+}

@@ -1,0 +1,115 @@
+//! What can be changed while no gateway runs: the settings file, and tokens (G7, G9). It refuses where
+//! one does: that one is asked, so that both know the same.
+
+use std::path::{Path, PathBuf};
+
+use ekiden_config::edit::{Change, EditError, SettingsFile, value_from_text};
+use ekiden_config::paths::{Platform, config_file};
+use ekiden_config::{CONFIG_VARIABLE, Config, Env, Loaded, ProcessEnv};
+use ekiden_store::StateFolder;
+
+use crate::args::Asking;
+use crate::failure::Failure;
+use crate::running::state_folder;
+use crate::terminal::Terminal;
+
+/// A state folder in which nobody runs, held so that nobody begins to.
+pub(crate) struct Desk {
+    folder: StateFolder,
+    loaded: Option<Loaded>,
+}
+
+impl Desk {
+    /// The desk, if no gateway was named and none runs.
+    pub(crate) fn free(asking: &Asking) -> Option<Self> {
+        if asking.url.is_some() {
+            return None;
+        }
+        let loaded = Config::open(None, &ProcessEnv).ok();
+        let path = state_folder(loaded.as_ref().map(|loaded| &*loaded.config))?;
+        let folder = StateFolder::claim(&path).ok()?;
+        Some(Self { folder, loaded })
+    }
+
+    /// Where the state is.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whether there is a queue of that id; a file that cannot be used has none.
+    pub(crate) fn has_queue(&self, id: &str) -> bool {
+        self.loaded.as_ref().is_some_and(|loaded| loaded.config.queue(id).is_some())
+    }
+
+    /// Changes the settings file that `ekiden` would read, and says which that is.
+    ///
+    /// # Errors
+    /// When there is no place for one, or the change does not fit.
+    pub(crate) fn change(
+        &self,
+        terminal: &Terminal,
+        change: &Wish<'_>,
+    ) -> Result<PathBuf, Failure> {
+        let path = settings_file().ok_or_else(|| no_home(terminal))?;
+        // What was found in the environment is written down before it is changed.
+        let found = self.loaded.as_ref().filter(|loaded| loaded.path.is_none());
+        written(&path, change, found.map(|loaded| &*loaded.config)).map_err(told)?;
+        Ok(path)
+    }
+}
+
+/// A change as it was typed.
+pub(crate) enum Wish<'a> {
+    /// A key gets a value.
+    Set {
+        /// Which.
+        key: &'a str,
+        /// As text.
+        value: &'a str,
+    },
+    /// Its default holds again.
+    Unset {
+        /// Which.
+        key: &'a str,
+    },
+}
+
+/// Changes a settings file, whatever is wrong with it now, if nothing is afterwards.
+///
+/// # Errors
+/// When the change does not fit, or the file would not be usable.
+pub(crate) fn mend(path: &Path, change: &Wish<'_>) -> Result<(), Failure> {
+    written(path, change, None).map_err(told)
+}
+
+/// The file that `ekiden` would read, whether it is there or not.
+pub(crate) fn settings_file() -> Option<PathBuf> {
+    let named = ProcessEnv.var(CONFIG_VARIABLE).map(PathBuf::from);
+    named.or_else(|| config_file(&ProcessEnv, Platform::here()))
+}
+
+fn written(path: &Path, change: &Wish<'_>, found: Option<&Config>) -> Result<(), EditError> {
+    let change = match change {
+        Wish::Set { key, value } => {
+            Change::Set { path: (*key).to_owned(), value: value_from_text(key, value)? }
+        }
+        Wish::Unset { key } => Change::Unset { path: (*key).to_owned() },
+    };
+    let file = SettingsFile::at(path);
+    let seen = file.read()?.hash;
+    file.change(&seen, &[change], &ProcessEnv, found).map(drop)
+}
+
+fn told(error: EditError) -> Failure {
+    let hint = match &error {
+        EditError::NoSuch { hint, .. } => hint.clone(),
+        EditError::Refused { hint, .. } => Some(hint.clone()),
+        EditError::Invalid(problems) => return Failure::Usage(problems.to_string()),
+        EditError::Conflict { .. } | EditError::ReadOnly { .. } | EditError::Io { .. } => None,
+    };
+    Failure::Trouble { message: error.to_string(), hint: hint.filter(|hint| !hint.is_empty()) }
+}
+
+fn no_home(terminal: &Terminal) -> Failure {
+    Failure::trouble(terminal, &crate::settings::NoHome, Some(&crate::settings::NameIt))
+}
