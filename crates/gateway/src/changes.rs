@@ -90,10 +90,12 @@ impl Changes {
         let last = ring.last;
         drop(ring);
         if last != before {
+            let looked_at = self.newest.receiver_count() > 0;
             self.newest.send_if_modified(|newest| {
                 let later = last > *newest;
                 *newest = last.max(*newest);
-                later
+                // Nobody is woken where nobody looks on: it is done several times a call.
+                later && looked_at
             });
         }
     }

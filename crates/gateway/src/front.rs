@@ -147,6 +147,7 @@ impl Front {
         }
     }
 
+    /// What is rare lies in a box of its own: each open stream holds the room of the largest way.
     async fn answer<B>(
         self: &Arc<Self>,
         plan: &Arc<Plan>,
@@ -167,11 +168,11 @@ impl Front {
                     Err(refusal) => *refusal,
                 }
             }
-            Endpoint::CountTokens => self.count_tokens(plan, token, parts, body).await,
+            Endpoint::CountTokens => Box::pin(self.count_tokens(plan, token, parts, body)).await,
             Endpoint::Socket => no_socket(),
             Endpoint::Models => models::list(plan, token, self.started_s),
             Endpoint::Model(id) => {
-                let deleted = self.stored(|store| store.deleted_queues()).await;
+                let deleted = Box::pin(self.stored(|store| store.deleted_queues())).await;
                 models::one(plan, &deleted, token, &id, self.started_s, &parts.headers)
             }
             Endpoint::About => about::about(config, &parts.headers),
@@ -180,7 +181,7 @@ impl Front {
             Endpoint::Api(operation, names) => {
                 let (query, headers) = (parts.uri.query(), &parts.headers);
                 let question = admin::Question { operation, names, query, headers };
-                self.admin(plan, question, body).await
+                Box::pin(self.admin(plan, question, body)).await
             }
         }
     }
@@ -328,7 +329,7 @@ impl Front {
                 plan.direct(&provider.id, model, self.core.names())
             }
             Lookup::Queue { via: Via::First, .. } | Lookup::Unknown { .. } => {
-                return self.look_up_deleted(plan, dialect, model).await;
+                return Box::pin(self.look_up_deleted(plan, dialect, model)).await;
             }
         };
         found.ok_or_else(|| Box::new(models::unknown(dialect, model, &[])))

@@ -175,9 +175,7 @@ mod tests {
     use super::*;
     use crate::core::{Core, CoreOptions};
 
-    #[tokio::test(start_paused = true)]
-    async fn r11_a_client_that_reads_nothing_for_300_s_counts_as_gone() {
-        let upstream = Upstream::new("endless | ok:abcdefgh | drip:1".parse().unwrap());
+    fn front_to(upstream: &Upstream) -> (Arc<Front>, watch::Sender<Stage>, watch::Receiver<Stage>) {
         let text = "[providers.a]\nbase_url = \"http://a.example/v1\"\ndialect = \"openai-chat\"\n\
             api_key = \"key-000000\"\n[queues.default]\ncandidates = [\"a/m\"]\n";
         let config = ekiden_config::Config::parse(text, "test.toml", &FixedEnv::new());
@@ -189,8 +187,24 @@ mod tests {
         };
         let options = CoreOptions { dial: Some(Arc::new(dial)), ..CoreOptions::default() };
         let core = Core::new(config.unwrap().config, options);
-        let (_stages, stage) = watch::channel(Stage::Serving);
+        let (stages, stage) = watch::channel(Stage::Serving);
         let front = Arc::new(Front::new(core, "127.0.0.1:8787".parse().unwrap(), stage.clone()));
+        (front, stages, stage)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_open_stream_holds_little_room_for_its_request() {
+        let (front, _stages, _stage) = front_to(&Upstream::new("ok:one".parse().unwrap()));
+        let body = http_body_util::Full::new(bytes::Bytes::new());
+        let answering = front.handle(Request::new(body));
+        let room = std::mem::size_of_val(&answering);
+        assert!(room < 4_000, "{room} bytes");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r11_a_client_that_reads_nothing_for_300_s_counts_as_gone() {
+        let upstream = Upstream::new("endless | ok:abcdefgh | drip:1".parse().unwrap());
+        let (front, _stages, stage) = front_to(&upstream);
         let (near, mut client) = tokio::io::duplex(64 << 10);
         drop(Tasks::default().spawn(serve(near, front, stage)));
         let body =
