@@ -18,8 +18,9 @@ use crate::stage::{Attempt, PROVIDER_KEY, Played};
 /// R8: attempts in one call at most.
 const ATTEMPTS_MAX: usize = 16;
 
-/// A request may be on its way when its client leaves.
-pub(crate) const LATE_MAX: Duration = Duration::from_millis(500);
+/// A request may be on its way when its client leaves, and its upstream may be slow to read it on a
+/// machine that is busy. How soon it is given up is measured apart.
+pub(crate) const LATE_MAX: Duration = Duration::from_secs(2);
 
 /// What may be violated, as the table names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -198,7 +198,7 @@ fn what_goes_on_after_its_call_is_found() {
     open.end = None;
     assert_eq!(stream(&[&one], HeardEnd::Left, vec![open]).1, [Rule::Ended]);
     let mut late = well();
-    late.begun += Duration::from_secs(1);
+    late.begun += Duration::from_secs(3);
     assert_eq!(stream(&[&one], HeardEnd::Left, vec![late]).1, [Rule::Ended]);
 }
 
