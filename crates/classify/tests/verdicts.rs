@@ -357,3 +357,23 @@ fn s3_one_event_of_a_stream_is_judged_by_its_error_or_its_reason() {
     assert_eq!(class(quota), Class::QuotaExhausted);
     assert_eq!(class("not JSON: too many requests"), Class::RateLimited);
 }
+
+#[test]
+fn r43_a_host_says_in_words_that_this_machine_has_no_network() {
+    let host = |code, message| {
+        let evidence = Evidence::Host { code, message, status: None };
+        classify(&evidence, &Context::default()).unwrap().failure.class
+    };
+    for code in ["SERVER", "TRANSPORT", "UNKNOWN", "PI_AI_ERROR"] {
+        for message in [
+            "local name resolution failed",
+            "fetch failed: tunnel_destination_denied",
+            "getaddrinfo EAI_AGAIN api.example.com",
+        ] {
+            assert_eq!(host(code, message), Class::LocalNetwork, "{code}: {message}");
+        }
+        // What had an answer, or may be the other side's doing, is not ours.
+        assert_ne!(host(code, "upstream returned 502 Bad Gateway"), Class::LocalNetwork);
+        assert_ne!(host(code, "socket hang up"), Class::LocalNetwork);
+    }
+}

@@ -28,6 +28,7 @@ pub(super) const RULES: &[Rule] = &[
             "proxy authentication",
             "socks",
             "tunnel connection failed",
+            "tunnel_destination_denied",
         ])
         .unless(&["local proxy failed while handling"])
         .cites(&["local_network-013", "https://requests.readthedocs.io/en/latest/api/"]),
