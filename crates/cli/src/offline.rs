@@ -53,7 +53,8 @@ impl Desk {
         let path = settings_file().ok_or_else(|| no_home(terminal))?;
         // What was found in the environment is written down before it is changed.
         let found = self.loaded.as_ref().filter(|loaded| loaded.path.is_none());
-        written(&path, change, found.map(|loaded| &*loaded.config)).map_err(told)?;
+        written(&path, change, found.map(|loaded| &*loaded.config))
+            .map_err(|error| told(&error))?;
         Ok(path)
     }
 }
@@ -79,7 +80,7 @@ pub(crate) enum Wish<'a> {
 /// # Errors
 /// When the change does not fit, or the file would not be usable.
 pub(crate) fn mend(path: &Path, change: &Wish<'_>) -> Result<(), Failure> {
-    written(path, change, None).map_err(told)
+    written(path, change, None).map_err(|error| told(&error))
 }
 
 /// The file that `ekiden` would read, whether it is there or not.
@@ -100,8 +101,8 @@ fn written(path: &Path, change: &Wish<'_>, found: Option<&Config>) -> Result<(),
     file.change(&seen, &[change], &ProcessEnv, found).map(drop)
 }
 
-fn told(error: EditError) -> Failure {
-    let hint = match &error {
+fn told(error: &EditError) -> Failure {
+    let hint = match error {
         EditError::NoSuch { hint, .. } => hint.clone(),
         EditError::Refused { hint, .. } => Some(hint.clone()),
         EditError::Invalid(problems) => return Failure::Usage(problems.to_string()),

@@ -62,6 +62,10 @@ impl Entry {
         Class::from_name(self.class.as_deref()?)
     }
 
+    fn head(&self) -> &str {
+        self.head.as_deref().unwrap_or_default()
+    }
+
     fn route(&self) -> &str {
         self.route.as_deref().unwrap_or_default()
     }
@@ -141,6 +145,40 @@ fn by_chinese(by: Option<&str>) -> String {
     }
 }
 
+impl Entry {
+    /// What concerns the gateway rather than a candidate.
+    fn of_the_gateway_english(&self) -> String {
+        match self.what.as_str() {
+            "settings_taken" => "other settings hold".to_owned(),
+            "settings_refused" => {
+                format!("the settings cannot be used, the last good ones hold: {}", self.problem())
+            }
+            "paused" => format!("paused: calls of {} do not persist", self.whose("everybody")),
+            "resumed" => format!("resumed: calls of {} persist again", self.whose("everybody")),
+            "stopped" => format!("somebody stopped a call of queue {}", self.queue()),
+            "slept" => format!("this machine slept for {}", self.ms().english()),
+            "turned" => format!("a new day: {}", day(self.day.unwrap_or(0))),
+            other => other.to_owned(),
+        }
+    }
+
+    /// What concerns the gateway rather than a candidate.
+    fn of_the_gateway_chinese(&self) -> String {
+        match self.what.as_str() {
+            "settings_taken" => "新的设置已生效".to_owned(),
+            "settings_refused" => {
+                format!("设置不可用，沿用上一份可用的：{}", self.problem())
+            }
+            "paused" => format!("已暂停：{}的调用不再坚持", self.whose("所有会话")),
+            "resumed" => format!("已恢复：{}的调用继续坚持", self.whose("所有会话")),
+            "stopped" => format!("有人停止了队列 {} 的一次调用", self.queue()),
+            "slept" => format!("本机睡眠了 {}", self.ms().chinese()),
+            "turned" => format!("新的一天：{}", day(self.day.unwrap_or(0))),
+            other => other.to_owned(),
+        }
+    }
+}
+
 impl Say for Entry {
     fn english(&self) -> String {
         let (route, queue, session) = (self.route(), self.queue(), self.session());
@@ -175,9 +213,7 @@ impl Say for Entry {
                 let why = if class.is_empty() { class } else { format!(": {class}") };
                 format!("from {from} on to {to}{why}")
             }
-            "served_instead" => {
-                format!("{route} answered instead of {}", self.head.as_deref().unwrap_or_default())
-            }
+            "served_instead" => format!("{route} answered instead of {}", self.head()),
             "rotated" => format!(
                 "{session} starts further down in {queue}: cut {} times in a row",
                 self.truncations.unwrap_or(0)
@@ -204,16 +240,7 @@ impl Say for Entry {
                 let asked = self.asked.as_deref().unwrap_or_default();
                 format!("{asked} was deleted; {queue} answers for it")
             }
-            "settings_taken" => "other settings hold".to_owned(),
-            "settings_refused" => {
-                format!("the settings cannot be used, the last good ones hold: {}", self.problem())
-            }
-            "paused" => format!("paused: calls of {} do not persist", self.whose("everybody")),
-            "resumed" => format!("resumed: calls of {} persist again", self.whose("everybody")),
-            "stopped" => format!("somebody stopped a call of queue {}", self.queue()),
-            "slept" => format!("this machine slept for {}", self.ms().english()),
-            "turned" => format!("a new day: {}", day(self.day.unwrap_or(0))),
-            other => other.to_owned(),
+            _ => self.of_the_gateway_english(),
         }
     }
 
@@ -246,9 +273,7 @@ impl Say for Entry {
                 let why = if class.is_empty() { class } else { format!("：{class}") };
                 format!("从 {from} 转到 {to}{why}")
             }
-            "served_instead" => {
-                format!("{route} 代替 {} 作答", self.head.as_deref().unwrap_or_default())
-            }
+            "served_instead" => format!("{route} 代替 {} 作答", self.head()),
             "rotated" => format!(
                 "会话 {session} 在 {queue} 中改从下一个候选开始：连续截断 {} 次",
                 self.truncations.unwrap_or(0)
@@ -275,16 +300,7 @@ impl Say for Entry {
                 let asked = self.asked.as_deref().unwrap_or_default();
                 format!("{asked} 已删除，由 {queue} 代为作答")
             }
-            "settings_taken" => "新的设置已生效".to_owned(),
-            "settings_refused" => {
-                format!("设置不可用，沿用上一份可用的：{}", self.problem())
-            }
-            "paused" => format!("已暂停：{}的调用不再坚持", self.whose("所有会话")),
-            "resumed" => format!("已恢复：{}的调用继续坚持", self.whose("所有会话")),
-            "stopped" => format!("有人停止了队列 {} 的一次调用", self.queue()),
-            "slept" => format!("本机睡眠了 {}", self.ms().chinese()),
-            "turned" => format!("新的一天：{}", day(self.day.unwrap_or(0))),
-            other => other.to_owned(),
+            _ => self.of_the_gateway_chinese(),
         }
     }
 }

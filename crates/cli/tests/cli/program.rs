@@ -55,6 +55,20 @@ impl Ekiden {
         self
     }
 
+    /// A full disk, as far as files go that are larger than so many blocks of 512 or 1,024 bytes: what
+    /// exceeds them is refused, and the program is not ended for it.
+    #[cfg(unix)]
+    pub(crate) fn files_max(mut self, blocks: u32) -> Self {
+        let limits = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut limited = Command::new("/bin/sh");
+        limited.arg("-c").arg(limits).arg(self.command.get_program());
+        limited.args(self.command.get_args()).env_clear();
+        let set = self.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        limited.envs(set);
+        self.command = limited;
+        self
+    }
+
     pub(crate) fn input(mut self, text: &str) -> Self {
         self.input = text.to_owned();
         self

@@ -191,7 +191,23 @@ fn g07_r17_no_key_and_no_prompt_is_in_anything_that_is_kept_said_or_answered() {
     let good = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("{good}[providers.c]\n{edit}")).unwrap();
     served.until("/api/v1/state", |state| state.contains("this is not TOML"));
-    for path in ["state", "sessions", "journal", "calls", "ledger?by=day", "ledger/attempts"] {
+    // What providers say of their models is kept, too.
+    let rescan = served.ask("POST /api/v1/catalog/rescan", "{}");
+    said.push(("rescan".to_owned(), rescan.1.into_bytes()));
+    for path in [
+        "state",
+        "sessions",
+        "journal",
+        "calls",
+        "catalog",
+        "settings",
+        "export",
+        "tokens",
+        "ledger?by=day",
+        "ledger?by=call",
+        "ledger?by=token",
+        "ledger/attempts",
+    ] {
         let (status, answer) = served.ask(&format!("GET /api/v1/{path}"), "");
         assert_eq!(status, 200, "{path}: {answer}");
         ids.extend(answer.split('"').filter(|word| word.starts_with("ek-")).map(str::to_owned));
@@ -228,4 +244,33 @@ fn g07_r17_no_key_and_no_prompt_is_in_anything_that_is_kept_said_or_answered() {
             assert!(!found, "{mark} in {name}: {}", String::from_utf8_lossy(bytes));
         }
     }
+}
+
+/// The limit is the shell's, and stands for a disk on which nothing more fits.
+#[cfg(unix)]
+#[test]
+fn g12_a_full_disk_loses_no_setting_and_stops_no_call() {
+    let providers = Providers::new();
+    providers.settings("ok", "ok");
+    let file = providers.path("ekiden.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    // Larger than what may be written.
+    let text = format!("{}{text}", "# a long word about it\n".repeat(2_000));
+    std::fs::write(&file, &text).unwrap();
+    let words = ["serve".to_owned(), "--config".to_owned(), file.display().to_string()];
+    let ekiden = Ekiden::new(&words.each_ref().map(String::as_str)).env("A_KEY", KEY_MARK);
+    let served = ekiden.state(&providers.path("state")).files_max(16).serve("Ctrl-C");
+    assert_eq!(call(&served, "s").0, 200);
+    for _ in 0..3 {
+        let (status, told) = served.ask("POST /api/v1/queues", "{\"name\": \"more\"}");
+        assert_eq!(status, 503, "{told}");
+        assert!(told.contains("\"not_kept\""), "{told}");
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "no half-written file");
+    let left = std::fs::read_dir(providers.folder.path()).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "no draft is left: {left:?}");
+    let (_, settings) = served.ask("GET /api/v1/settings", "");
+    assert!(!settings.contains("queues.more"), "what is not kept does not hold");
+    assert_eq!(call(&served, "t").0, 200, "it serves all the same");
 }
