@@ -342,7 +342,7 @@ impl Engine {
             instead_of: call.instead_of.clone(),
         });
         if matches!(start.mode, Mode::Parole | Mode::LastResort)
-            && let Some(out) = session.quarantined.get_mut(&(place.queue, place.route))
+            && let Some(out) = session.quarantined.at_mut(&(place.queue, place.route))
         {
             if start.mode == Mode::Parole {
                 out.trial = Some(id);

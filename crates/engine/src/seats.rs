@@ -155,11 +155,11 @@ impl Seats {
     /// The call that asked has left before the answer came.
     /// Whether there was anything to leave behind.
     pub(crate) fn unwant(&mut self, holder: Holder) -> bool {
-        self.seats.get_mut(&holder).is_some_and(|seat| core::mem::replace(&mut seat.wanted, false))
+        self.seats.at_mut(&holder).is_some_and(|seat| core::mem::replace(&mut seat.wanted, false))
     }
 
     pub(crate) fn want_again(&mut self, holder: Holder) {
-        if let Some(seat) = self.seats.get_mut(&holder) {
+        if let Some(seat) = self.seats.at_mut(&holder) {
             seat.wanted = true;
             seat.leaving = false;
         }
@@ -168,7 +168,7 @@ impl Seats {
     /// Counts an attempt and says whose seat it sits on, so that its end is counted where its
     /// beginning was: without the relay nobody asks for a seat.
     pub(crate) fn start(&mut self, holder: Option<Holder>) -> Option<Holder> {
-        let Some(seat) = holder.and_then(|holder| self.seats.get_mut(&holder)) else {
+        let Some(seat) = holder.and_then(|holder| self.seats.at_mut(&holder)) else {
             self.unseated += 1;
             return None;
         };
@@ -182,7 +182,7 @@ impl Seats {
             self.unseated = self.unseated.saturating_sub(1);
             return None;
         };
-        let seat = self.seats.get_mut(&holder)?;
+        let seat = self.seats.at_mut(&holder)?;
         seat.running = seat.running.saturating_sub(1);
         seat.last_ended = now;
         (seat.leaving && seat.running == 0).then(|| self.give_back(now, holder)).flatten()
@@ -192,7 +192,7 @@ impl Seats {
     /// rests for others (R27).
     pub(crate) fn give_back(&mut self, now: Now, holder: Holder) -> Option<GivenBack> {
         let full = self.taken();
-        let seat = self.seats.get_mut(&holder)?;
+        let seat = self.seats.at_mut(&holder)?;
         if seat.running > 0 || !seat.granted {
             seat.leaving = true;
             seat.wanted &= seat.granted;

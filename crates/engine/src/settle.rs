@@ -275,7 +275,7 @@ impl Engine {
             route.probe = Probe::Needed;
         }
         if let Some(session) = self.sessions.get_mut(&call.spec.session)
-            && let Some(out) = session.quarantined.get_mut(&(call.spec.queue.id, route_id))
+            && let Some(out) = session.quarantined.at_mut(&(call.spec.queue.id, route_id))
             && out.trial == Some(id)
         {
             out.trial = None;

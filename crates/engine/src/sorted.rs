@@ -53,7 +53,7 @@ impl<K: Ord, V> Sorted<K, V> {
         self.0.get(at).map(|(_, value)| value)
     }
 
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub(crate) fn at_mut(&mut self, key: &K) -> Option<&mut V> {
         let at = self.find(key).ok()?;
         self.0.get_mut(at).map(|(_, value)| value)
     }
