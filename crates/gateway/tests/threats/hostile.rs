@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ekiden_config::{Config, FixedEnv};
-use ekiden_gateway::{CoreOptions, Gateway, Running};
+use ekiden_gateway::{CoreOptions, Gateway, Running, Tasks};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
@@ -44,10 +44,11 @@ pub(crate) async fn upstream(script: Vec<Then>) -> (String, Seen) {
     let address = listener.local_addr().expect("an address").to_string();
     let seen = Seen::default();
     let (log, turn) = (Arc::clone(&seen), Arc::new(Mutex::new(0)));
-    drop(tokio::spawn(async move {
+    let (tasks, each) = (Tasks::default(), Tasks::default());
+    drop(tasks.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let (script, log, turn) = (script.clone(), Arc::clone(&log), Arc::clone(&turn));
-            drop(tokio::spawn(async move { serve(stream, &script, &log, &turn).await }));
+            drop(each.spawn(async move { serve(stream, &script, &log, &turn).await }));
         }
     }));
     (address, seen)
