@@ -167,20 +167,24 @@ async function* told(failure: LlmFailure): AsyncGenerator<StreamChunk> {
 
 /** A stream that begins once something is ready; where that fails it is one failure. */
 function later(begin: () => Promise<RelayCall>): AsyncIterable<StreamChunk> {
-  let call: AsyncIterator<StreamChunk> | undefined;
+  let beginning: Promise<RelayCall> | undefined;
+  let call: RelayCall | undefined;
   let ended = false;
   return {
     [Symbol.asyncIterator]: () => ({
       async next(): Promise<IteratorResult<StreamChunk>> {
         if (ended) return { done: true, value: undefined };
         try {
-          call ??= await begin();
+          beginning ??= begin();
+          call = await beginning;
         } catch (error) {
+          if (ended) return { done: true, value: undefined };
           ended = true;
           const failure = engineLostFailure(messageOf(error));
           return { done: false, value: { type: 'finish', reason: { kind: 'error', failure } } };
         }
-        return call.next();
+        // Whoever has left meanwhile opens nothing.
+        return ended ? call.return() : call.next();
       },
       async return(): Promise<IteratorResult<StreamChunk>> {
         ended = true;

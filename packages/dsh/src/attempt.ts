@@ -31,6 +31,8 @@ export class Attempt {
   onError: ((error: unknown) => void) | undefined;
   /** A read of the host's stream is under way. */
   reading = false;
+  /** How it ends has been said: there is nothing more to read. */
+  drained = false;
   committed = false;
   over = false;
   /** Visible output has come, and the engine knows. */
@@ -70,8 +72,12 @@ export class Attempt {
     this.over = true;
     const iterator = this.iterator;
     this.iterator = undefined;
-    // A read that never comes back would make this wait for ever.
-    iterator?.return?.()?.then(undefined, () => {});
+    try {
+      // A read that never comes back would make this wait for ever.
+      void Promise.resolve(iterator?.return?.()).catch(() => {});
+    } catch {
+      // It is over all the same.
+    }
   }
 }
 
@@ -90,6 +96,9 @@ export function beatOf(chunk: StreamChunk): Beat {
     case 'usage':
     case 'finish':
       return 'wire';
+    default:
+      // A later host's.
+      return 'wire';
   }
 }
 
@@ -102,6 +111,9 @@ function beatOfBlock(block: Extract<StreamChunk, { type: 'block-end' }>['block']
     case 'tool-call':
     case 'tool-result':
     case 'image':
+      return 'output';
+    default:
+      // A later host's.
       return 'output';
   }
 }
@@ -119,6 +131,8 @@ export function bytesOf(chunk: StreamChunk): number {
     case 'block-start':
     case 'usage':
     case 'finish':
+      return 16;
+    default:
       return 16;
   }
 }

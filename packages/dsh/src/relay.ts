@@ -10,6 +10,7 @@ import type { GenerateOptions, LlmFailure, StreamChunk } from '@deepseek-ai/dsh-
 import { Attempt, beatOf, bytesOf } from './attempt.ts';
 import { EngineLost, messageOf, type Driver, type Engine } from './engine.ts';
 import { judge } from './evidence.ts';
+import { failureIn, failureOfThrown, isPiece, malformed } from './heard.ts';
 import {
   abortedFailure, engineLostFailure, lastWord, stallFailure, type Standing,
 } from './last-word.ts';
@@ -292,7 +293,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
 
   /** Reads on where somebody wants it: always before commit, then as fast as the host reads. */
   #pull(attempt: Attempt): void {
-    if (attempt.reading || attempt.over || attempt.iterator === undefined) return;
+    if (attempt.reading || attempt.over || attempt.drained || attempt.iterator === undefined) return;
     if (attempt.committed && this.#waiter === undefined) return;
     attempt.reading = true;
     attempt.onRead ??= (read) => this.#came(attempt, read);
@@ -312,11 +313,12 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     try {
       if (read === undefined) this.#threw(attempt, error);
       else if (read.done === true) this.#ranOut(attempt);
-      else this.#chunk(attempt, read.value);
+      else if (isPiece(read.value)) this.#chunk(attempt, read.value);
+      else this.#failed(attempt, malformed());
       if (!attempt.over) this.#pull(attempt);
     } catch (fault) {
-      this.#parts.engine.feed(this.#number, 'client-gone');
       this.lost(new EngineLost(messageOf(fault), fault));
+      this.#parts.engine.feed(this.#number, 'client-gone');
     }
   }
 
@@ -356,7 +358,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     attempt.finished = { reason: chunk.reason, replayState: chunk.replayState };
     const { reason } = chunk;
     if (reason.kind === 'error' || reason.kind === 'aborted') {
-      return this.#failed(attempt, reason.failure);
+      return this.#failed(attempt, failureIn(reason.failure) ?? malformed());
     }
     this.#tellUntold(attempt);
     const finish = FINISHES[reason.kind] ?? 'stop';
@@ -372,16 +374,14 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
 
   #feedEnd(attempt: Attempt, how: string): void {
     const tokens = attempt.usage?.outputTokens;
-    const reported = tokens !== undefined && Number.isInteger(tokens) && tokens > 0 ? tokens : '-';
+    const reported = tokens !== undefined && Number.isInteger(tokens) && tokens > 0
+      && tokens <= TOKENS_MAX ? tokens : '-';
+    attempt.drained = true;
     this.#parts.engine.feed(this.#number, `attempt ${attempt.number} end ${how} ${reported}`);
   }
 
   #threw(attempt: Attempt, error: unknown): void {
-    const failure = (error as { failure?: LlmFailure } | undefined)?.failure;
-    this.#failed(attempt, failure ?? {
-      code: 'UNKNOWN',
-      message: error instanceof Error ? error.message : String(error),
-    });
+    this.#failed(attempt, failureOfThrown(error));
   }
 
   #failed(attempt: Attempt, failure: LlmFailure): void {
@@ -389,6 +389,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     const judged = judge(failure, attempt.route.provider, clock.wallMs(),
       (evidence) => engine.classify(evidence));
     this.#tellUntold(attempt);
+    attempt.drained = true;
     attempt.failure = failure;
     attempt.failureClass = judged.class;
     attempt.evidence = judged.evidence;
@@ -535,6 +536,9 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     this.#parts.engine.feed(this.#number, 'client-blocked', this.#readyAt ?? attempt.pieceAt);
   }
 }
+
+/** What is said to be more has not been counted. */
+const TOKENS_MAX = 1_000_000_000;
 
 const FINISHES: Record<string, string> = {
   stop: 'stop', 'tool-calls': 'tool-calls', 'max-tokens': 'truncated',

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import type { GenerateOptions } from '@deepseek-ai/dsh-llm';
+import type { GenerateOptions, StreamChunk } from '@deepseek-ai/dsh-llm';
 
 import {
   answers, assistantMessage, Bench, failure, finish, hangs, queueOf, reasoning, says, serverError,
-  session, settled, slowly, stop, text, usage, userMessage,
+  session, settled, slowly, stop, text, usage, userMessage, type Script,
 } from './core-support.ts';
 
 const rateLimit = (message: string): ReturnType<typeof says> =>
@@ -510,4 +510,56 @@ test('the_hosts_options_may_be_frozen_to_the_bottom', async () => {
   await bench.finish(reader);
   assert.equal(reader.text, 'x');
   assert.equal(bench.asked[1]?.options.tools?.length, 1);
+});
+
+test('d4_what_is_no_piece_of_an_answer_is_a_failure_of_its_candidate', async () => {
+  const odd = (value: unknown): StreamChunk => value as StreamChunk;
+  const iterating = (iterator: unknown): Script =>
+    (() => ({ [Symbol.asyncIterator]: () => iterator })) as unknown as Script;
+  const reading = (read: unknown): Script => iterating({ next: () => Promise.resolve(read) });
+  const broken: Record<string, Script> = {
+    'no iterator': iterating(null),
+    'no value': reading({ done: false, value: null }),
+    'no read': reading({}),
+    'a finish without a reason': says(odd({ type: 'finish' })),
+    'an error without a failure': says(odd({ type: 'finish', reason: { kind: 'error' } })),
+    'a failure of numbers': says(odd({ type: 'finish',
+      reason: { kind: 'error', failure: { code: 5, message: 7 } } })),
+    'a delta without text': says(odd({ type: 'text-delta', index: 0 })),
+    'arguments that are none': says(odd({ type: 'tool-call-delta', index: 0, id: 't' })),
+    'an end of nothing': says(odd({ type: 'block-end', index: 0 })),
+    'something thrown that names no failure': iterating(
+      { next: () => Promise.reject(Object.assign(new Error('x'), { failure: {} })) }),
+    'a wait without end': says(failure('RATE_LIMIT', 'slow down', { providerRetryAfterMs: Infinity })),
+    'a wait of ages': says(failure('RATE_LIMIT', 'slow down', { providerRetryAfterMs: 1e21 })),
+    'a return that throws': iterating({
+      next: () => Promise.resolve({ done: false, value: failure('SERVER', '500: broke') }),
+      return: () => { throw new Error('not even that'); },
+    }),
+  };
+  for (const [what, script] of Object.entries(broken)) {
+    const bench = new Bench([queueOf('q', ['a/one', 'b/two'], { retries: 0 })])
+      .model('a/one', script).model('b/two', answers('Well.'));
+    assert.equal((await bench.answer('q')).text, 'Well.', what);
+    assert.deepEqual([bench.routes(), bench.faults], [['a/one', 'b/two'], []], what);
+  }
+});
+
+test('d4_numbers_that_cannot_be_meant_and_pieces_of_a_later_host_do_no_harm', async () => {
+  for (const tokens of [1e300, Number.NaN, -5, Number.MAX_SAFE_INTEGER]) {
+    const bench = new Bench([queueOf('q', ['a/one'])])
+      .model('a/one', says({ type: 'later' } as unknown as StreamChunk, text('Fine.'), usage(tokens), stop));
+    assert.equal((await bench.answer('q')).text, 'Fine.', String(tokens));
+    assert.deepEqual(bench.faults, [], String(tokens));
+  }
+});
+
+test('r12_a_host_that_leaves_while_the_engine_is_made_ready_opens_nothing', async () => {
+  const bench = new Bench([queueOf('q', ['a/one'])]).model('a/one', answers('Late.'));
+  const reader = bench.ask('q');
+  const [read, left] = [reader.iterator.next(), reader.iterator.return?.()];
+  assert.deepEqual(await read, { done: true, value: undefined });
+  assert.deepEqual(await left, { done: true, value: undefined });
+  await settled();
+  assert.deepEqual([bench.routes(), bench.keeper.calls], [[], []]);
 });
