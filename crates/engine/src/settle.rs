@@ -188,7 +188,7 @@ impl Engine {
                 let fact = Fact::Cooled { route: route_id, ms, class, call: id, attempt };
                 self.notices.push_back(Notice::Fact(fact));
                 if mode == Mode::Parole {
-                    self.prolong(now, call, place, mode);
+                    self.prolong(now, call, place, attempt);
                 }
             }
             Verdict::Struck { named_ms } => {
@@ -257,12 +257,14 @@ impl Engine {
         facts
     }
 
-    /// A parole that ended in a cooldown counts as failed.
-    fn prolong(&mut self, now: Now, call: &Call, place: Place, mode: Mode) {
+    /// A parole that ended in a cooldown counts as failed, after a restart too.
+    fn prolong(&mut self, now: Now, call: &Call, place: Place, attempt: AttemptId) {
         let known = self.sessions.get(&place.session);
         let out = known.and_then(|session| session.quarantined.get(&(place.queue, place.route)));
         if let Some(class) = out.map(|out| out.facts.class) {
-            self.quarantine(now, call, place, class, None, mode);
+            let quarantine = self.quarantine(now, call, place, class, None, Mode::Parole);
+            let fact = Fact::Quarantined { place, quarantine, call: call.spec.id, attempt };
+            self.notices.push_back(Notice::Fact(fact));
         }
     }
 

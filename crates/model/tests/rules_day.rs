@@ -219,6 +219,12 @@ fn r18_a_failed_parole_of_a_cooling_kind_counts_too() {
     stage.fail_naming(call, Class::RateLimited, Wait::Ms(10_000));
     let kept = quarantine(&stage, 1).unwrap();
     assert_eq!((kept.paroles, kept.class), (1, Class::ServerError));
+    // What is kept on disk is what holds: a restart gives no parole before its time.
+    let told = stage.facts.iter().rev().find_map(|fact| match fact {
+        Fact::Quarantined { quarantine, .. } => Some(*quarantine),
+        _ => None,
+    });
+    assert_eq!(told, Some(kept));
 }
 
 #[test]
