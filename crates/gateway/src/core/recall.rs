@@ -10,7 +10,8 @@ use super::Core;
 
 impl Core {
     pub(super) fn recall(&self) {
-        let kept = self.store.recall();
+        let mut kept = self.store.recall();
+        kept.sort_by_key(weight);
         let now = self.clock.now();
         let mut decisions = self.decisions();
         let engine = &mut decisions.engine;
@@ -64,5 +65,26 @@ impl Core {
             queue: self.names.queue(&place.queue),
             route: self.names.route(&place.route),
         }
+    }
+}
+
+/// Where more sessions were kept than are remembered, the ones recalled last stay: those whose
+/// quarantines are the newest, and those that are paused.
+const fn weight(record: &Record) -> (u8, u64) {
+    match record {
+        Record::Sped { .. } => (0, 0),
+        Record::Verified { .. } | Record::Unverified { .. } => (1, 0),
+        Record::Quarantined { quarantine, .. } => (2, quarantine.since_ms),
+        Record::Lifted { .. } => (3, 0),
+        Record::Paused { since_ms, .. } => (4, *since_ms),
+        Record::Tallied { .. }
+        | Record::Turned { .. }
+        | Record::QueueDeleted { .. }
+        | Record::Journal(_)
+        | Record::Attempt(_)
+        | Record::Call(_)
+        | Record::Catalog(_)
+        | Record::CatalogForgotten { .. }
+        | Record::Resumed { .. } => (5, 0),
     }
 }

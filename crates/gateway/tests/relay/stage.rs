@@ -134,7 +134,17 @@ impl Stage {
 
     /// Another process on the same store.
     pub(crate) fn restarted(way: Way, a: &str, b: &str, store: Arc<dyn Store>) -> Self {
-        Self::build(way, a, b, &Setting::default(), Some(store))
+        Self::restarted_with(way, a, b, &Setting::default(), store)
+    }
+
+    pub(crate) fn restarted_with(
+        way: Way,
+        a: &str,
+        b: &str,
+        setting: &Setting,
+        store: Arc<dyn Store>,
+    ) -> Self {
+        Self::build(way, a, b, setting, Some(store))
     }
 
     pub(crate) fn config(way: Way, setting: &Setting) -> Arc<Config> {

@@ -192,6 +192,23 @@ async fn r17_a_restart_takes_up_what_was_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r17_of_more_sessions_than_are_remembered_those_that_are_out_somewhere_are_recalled() {
+    for way in Way::ALL {
+        let stage = Stage::of(way, "503", "ok:second");
+        stage.ask_in("out").await.is_whole("second");
+        stage.a.script("ok:first".parse().unwrap());
+        sleep(Duration::from_secs(61)).await;
+        for session in ["f", "g", "h", "i", "j", "k", "l", "m"] {
+            stage.ask_in(session).await.is_whole("first");
+        }
+        let store = std::sync::Arc::clone(stage.gateway.core().store());
+        let few = Setting { more: "[limits]\nsessions_max = 4", ..Setting::default() };
+        let again = Stage::restarted_with(way, "ok:first", "ok:second", &few, store);
+        again.ask_in("out").await.is_whole("second");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn r24_a_reload_keeps_running_calls_and_gives_back_what_left() {
     for way in Way::ALL {
         let stage = Stage::of(way, "head:5s | ok:first", "ok:second");
