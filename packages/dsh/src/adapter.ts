@@ -12,7 +12,7 @@ import {
 import type { Core } from './core.ts';
 import { messageOf } from './engine.ts';
 import { LOOP_CODE } from './evidence.ts';
-import { engineLostFailure, unknownModel } from './last-word.ts';
+import { engineLostFailure, RESCUED_CODE, unknownModel } from './last-word.ts';
 import { routeOf } from './names.ts';
 import type { Catalog, Keeper, Plans, QueuePlan, Route } from './ports.ts';
 import type { RelayCall } from './relay.ts';
@@ -22,6 +22,8 @@ import { relabel } from './replay-state.ts';
 export const PROVIDER = 'ekiden';
 
 const DISPLAY_NAME = '模型接力 / Model relay';
+/** More candidates than this never break in one step: each breaks once. */
+const RESCUES_MAX = 1_000;
 
 /**
  * Which call's attempt this code runs for. Another plugin's provider may pass a request on to us:
@@ -75,9 +77,16 @@ export class QueueAdapter extends LlmAdapter {
     return { id: provider, name: DISPLAY_NAME };
   }
 
-  /** D5: the retries are ours; the host's own would run an exhausted queue five times more. */
+  /**
+   * D5: the retries are ours; the host's own would run an exhausted queue five times more. The host
+   * makes anew only the step that a rescue asks for (D6): its retry tells the page to drop what was
+   * written, which a retry of ours alone does not.
+   */
   override providerRetryPolicy(_provider: string): ResolvedRetryPolicy {
-    return resolveRetryPolicy({ mode: 'normal', maxRetries: 0 }, PROVIDER);
+    return resolveRetryPolicy({
+      mode: 'normal', maxRetries: RESCUES_MAX, retryableCodes: [RESCUED_CODE],
+      backoff: { initialDelayMs: 1, maxDelayMs: 1, jitterRatio: 0 },
+    }, PROVIDER);
   }
 
   override listModels(provider: string): Promise<readonly LlmModelInfo[]> {

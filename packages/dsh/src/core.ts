@@ -193,12 +193,13 @@ export class Core implements Live, Listener, CallOwner {
     this.#tell({ event: 'call-opened', call: call.view([]) });
   }
 
-  broken(call: RelayCall, route: Route, failed: FailureClass): void {
-    if (call.internal || call.session === '') return;
-    if (!this.rescue.broke(call.session, call.queue, { route, class: failed })) return;
+  broken(call: RelayCall, route: Route, failed: FailureClass): boolean {
+    if (call.internal || call.session === '') return false;
+    if (!this.rescue.broke(call.session, call.queue, { route, class: failed })) return false;
     this.#rescued.add(call.id);
     this.#parts.keeper.note({ what: 'rescued', session: call.session, queue: call.queue.id, route,
       class: failed });
+    return true;
   }
 
   standing(call: RelayCall): readonly Standing[] {

@@ -90,10 +90,12 @@ function listen(ctx: Context, core: Core, turns: Turns, steps: Steps, home: Home
     core.rescue.requesting(agent.id, turn, step);
     return next();
   }, everywhere);
-  ctx.on('agent/request-error', (failed, next) => {
+  ctx.on('agent/request-error', async (failed, next) => {
     const ours = failed.provider === PROVIDER && !failed.signal.aborted
       && core.rescue.take(failed.agent.id, failed.turn, failed.step);
-    return ours ? Promise.resolve({ kind: 'retry' as const }) : next();
+    // The host's own retry tells its page; a host that has none is told here.
+    const decided = await next();
+    return decided ?? (ours && !failed.signal.aborted ? { kind: 'retry' as const } : undefined);
   }, everywhere);
   ctx.on('llm/adapters-updated', () => home.catalog.adaptersChanged(), everywhere);
 }

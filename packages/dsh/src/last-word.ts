@@ -12,6 +12,8 @@ export const EXHAUSTED_CODE = 'QUEUE_EXHAUSTED';
 export const EMPTY_CODE = 'QUEUE_EMPTY';
 export const ENGINE_LOST_CODE = 'ENGINE_LOST';
 export const STOPPED_CODE = 'STOPPED';
+/** An answer broke off and is to be written anew: the one code that the host tries again for us (D6). */
+export const RESCUED_CODE = 'RELAY_RESCUE';
 
 /** How a candidate stood when the call gave up. */
 export interface Standing {

@@ -12,7 +12,7 @@ import { EngineLost, messageOf, type Driver, type Engine } from './engine.ts';
 import { judge } from './evidence.ts';
 import { failureIn, failureOfThrown, isPiece, malformed } from './heard.ts';
 import {
-  abortedFailure, engineLostFailure, lastWord, stallFailure, type Standing,
+  abortedFailure, engineLostFailure, lastWord, RESCUED_CODE, stallFailure, type Standing,
 } from './last-word.ts';
 import type {
   AttemptRow, CallRow, CallView, Catalog, Clock, FailureClass, QueuePlan, Route,
@@ -48,7 +48,8 @@ export interface CallParts {
 export interface CallOwner {
   opened(call: RelayCall): void;
   /** It broke after output was let through. */
-  broken(call: RelayCall, route: Route, failed: FailureClass): void;
+  /** Answers whether the host is to drop the answer and to ask again. */
+  broken(call: RelayCall, route: Route, failed: FailureClass): boolean;
   /** The failure that its stream is about to end with. */
   failing(call: RelayCall, failure: LlmFailure, failed: FailureClass): void;
   /** How the candidates that were not tried stand. */
@@ -442,11 +443,11 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     const { failure, told } = lastWord(word, this.queue.name, standing,
       (number) => failureOf(this.#attempts.get(number)));
     const broke = word.kind === 'broken' ? this.#attempts.get(word.attempt) : undefined;
-    if (word.kind === 'broken' && broke !== undefined) {
-      this.#parts.owner.broken(this, broke.route, word.class);
-    }
-    this.#parts.owner.failing(this, failure, told.class ?? worst(standing));
-    this.#fail(failure);
+    const rescued = word.kind === 'broken' && broke !== undefined
+      && this.#parts.owner.broken(this, broke.route, word.class);
+    const shown = rescued ? { ...failure, code: RESCUED_CODE } : failure;
+    this.#parts.owner.failing(this, shown, told.class ?? worst(standing));
+    this.#fail(shown);
     this.#close(broke === undefined
       ? { state: 'refused', told }
       : { state: 'broken', told, route: broke.route });

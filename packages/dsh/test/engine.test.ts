@@ -123,7 +123,8 @@ test('d5_the_adapter_answers_from_what_is_known', async () => {
   const { adapter } = bench;
   assert.deepEqual(adapter.providerInfo('ekiden'), { id: 'ekiden', name: '模型接力 / Model relay' });
   const policy = adapter.providerRetryPolicy('ekiden');
-  assert.deepEqual([policy.mode, policy.mode === 'normal' && policy.maxRetries], ['normal', 0]);
+  assert.deepEqual(policy.mode === 'normal' && policy.retryableCodes, ['RELAY_RESCUE'],
+    'the host tries nothing again but what D6 asks for');
   assert.deepEqual((await adapter.listModels('ekiden')).map(({ id, name }) => [id, name]),
     [['q', 'Queue q'], ['empty', 'Queue empty']]);
   const info = await adapter.resolveModel('ekiden', 'q');

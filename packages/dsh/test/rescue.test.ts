@@ -28,7 +28,7 @@ test('d6_a_step_that_broke_after_commit_starts_anew_with_the_next_candidate', as
   const bench = new Bench([queueOf('q', ['a/torn', 'b/two'])])
     .model('a/torn', torn).model('b/two', answers('Whole.'));
   const [first, second] = await step(bench, 'q', 1, 1);
-  assert.deepEqual(first?.failure, { code: 'TRANSPORT', message: 'terminated' });
+  assert.deepEqual(first?.failure, { code: 'RELAY_RESCUE', message: 'terminated' });
   assert.equal(second?.text, 'Whole.');
   assert.deepEqual(bench.routes(), ['a/torn', 'b/two']);
   assert.equal(bench.asked[1]?.options.messages.length, 2, 'it counts as a failover (R9)');
@@ -51,6 +51,7 @@ test('d6_it_ends_when_no_candidate_is_left_and_the_last_failure_is_told_as_it_is
   const told = await step(all, 'q', 1, 1);
   assert.equal(told.length, 2);
   assert.equal(told.at(-1)?.failure?.message, 'terminated');
+  assert.equal(told.at(-1)?.failure?.code, 'TRANSPORT', 'which the host does not try again');
 });
 
 test('d6_the_next_step_begins_at_the_top_and_knows_nothing_of_the_last', async () => {
