@@ -105,6 +105,14 @@ export class HostCatalog implements Catalog {
     return this.#listProviders().some(({ id }) => id !== PROVIDER);
   }
 
+  /** Providers that came after the last scan, and were never asked. */
+  get unasked(): readonly string[] {
+    const hidden = this.#from.hidden();
+    return this.#listProviders()
+      .map(({ id }) => id)
+      .filter((id) => id !== PROVIDER && !hidden.includes(id) && !this.#providers.has(id));
+  }
+
   info(route: Route): ModelFacts | undefined {
     return this.#facts.get(routeText(route));
   }

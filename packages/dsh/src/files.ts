@@ -336,7 +336,8 @@ function ignored(work: () => void): void {
 
 function openIfThere(path: string): number | undefined {
   try {
-    return openSync(path, 'r');
+    // A pipe in its place is no file, and must not hold up the host until somebody writes into it.
+    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;

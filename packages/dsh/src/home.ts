@@ -135,14 +135,21 @@ function learning(plans: SettingsPlans, catalog: HostCatalog): () => void {
   return plans.onChange(learn);
 }
 
-/** Where nothing was ever asked, it is asked once the host's adapters are there (R37). */
+/**
+ * Who was never asked is asked once, when the host's adapters are there: all of them at the first
+ * start, and later whoever came since (R37). What was answered stands until a rescan.
+ */
 function firstScan(catalog: HostCatalog, clock: Clock): () => void {
+  const asked = new Set<string>();
   let stop = (): void => {};
+  const fresh = (): string[] => catalog.unasked.filter((id) => !asked.has(id));
   const arm = (): void => {
     stop();
-    if (catalog.scannedMs !== undefined) return;
+    if (fresh().length === 0) return;
     stop = clock.setTimer(FIRST_SCAN_MS, () => {
-      if (catalog.scannedMs === undefined && catalog.hasProviders) void catalog.rescan();
+      const providers = fresh();
+      for (const id of providers) asked.add(id);
+      if (providers.length > 0) void catalog.rescan(providers);
     });
   };
   arm();

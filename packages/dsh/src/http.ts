@@ -148,8 +148,10 @@ function readText(request: IncomingMessage, clock: Clock): Promise<string> {
     const over = (error?: Refusal) => {
       stop();
       request.removeAllListeners('data');
-      if (error) reject(error);
-      else resolve(Buffer.concat(parts).toString('utf8'));
+      if (error) return reject(error);
+      const text = utf8(Buffer.concat(parts));
+      if (text === undefined) reject(new Refusal(400, 'bad_body', 'the body is no UTF-8'));
+      else resolve(text);
     };
     const stop = clock.setTimer(BODY_MS, () =>
       over(new Refusal(408, 'bad_body', 'the body did not come in time')),
@@ -164,6 +166,15 @@ function readText(request: IncomingMessage, clock: Clock): Promise<string> {
     request.on('error', () => over(new Refusal(400, 'bad_body', 'the body broke off')));
     request.on('close', () => over(new Refusal(400, 'bad_body', 'the body broke off')));
   });
+}
+
+/** A text; none: these bytes are no UTF-8, and what they were meant to say is not guessed at. */
+function utf8(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 /** What is left of the body is not read: the connection ends with the answer. */

@@ -288,7 +288,8 @@ function tables(value: unknown): [string, Record<string, unknown>][] {
 
 function readTable(path: string): Record<string, unknown> | undefined {
   try {
-    if (statSync(path).size > BYTES_MAX) return undefined;
+    const found = statSync(path);
+    if (!found.isFile() || found.size > BYTES_MAX) return undefined;
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
     return isTable(value) ? value : undefined;
   } catch {

@@ -63,7 +63,7 @@ interface Told {
 
 interface Options {
   readonly body?: unknown;
-  readonly raw?: string;
+  readonly raw?: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -523,6 +523,8 @@ test('d3 bodies are JSON and bounded, methods and parameters are those that are 
   );
   assert.equal(await code('POST', '/release', { raw: '{' }), '400 bad_body');
   assert.equal(await code('POST', '/release', { raw: '[]' }), '400 bad_body');
+  const noText = Buffer.from([...Buffer.from('{"session":"'), 0xff, ...Buffer.from('"}')]);
+  assert.equal(await code('POST', '/release', { raw: noText }), '400 bad_body');
   assert.equal(await code('POST', '/release', { body: { al: true } }), '400 bad_body');
   assert.equal(
     await code('POST', '/release', { raw: `{"x":"${'y'.repeat(1024 * 1024)}"}` }),

@@ -129,3 +129,10 @@ test('a folder that cannot be made is a trouble of the disk', (t) => {
   mkdirSync(join(path, 'folder.json'));
   assert.throws(() => new Folder(path, Date.now).read('folder.json'), FileTrouble);
 });
+
+test('d1 a pipe in a file\'s place is no file, and holds nobody up', { skip: process.platform === 'win32' }, (t) => {
+  const folder = new Folder(folderFor(t), Date.now);
+  assert.equal(spawnSync('mkfifo', [folder.at('settings.json')]).status, 0);
+  assert.throws(() => folder.read('settings.json'), FileTrouble);
+  assert.equal(folder.tail('settings.json', 10)?.text, '');
+});

@@ -78,6 +78,32 @@ test('the home is found as the host finds it', () => {
   assert.match(hostHome({}), /\.dsh$/);
 });
 
+test('r37 a provider that comes after the first scan is asked once, and nobody else again', async (t) => {
+  const { home, host, clock, path } = opened(t);
+  const listed = (of = home) => of.catalog.shown().map(({ id, models }) => [id, models.length]);
+  clock.move(1_000);
+  await quiet();
+  const { asked } = host;
+  host.providers['mock-b'] = { n: {} };
+  host.providers['mock-a'] = { m3: {} };
+  home.catalog.adaptersChanged();
+  clock.move(1_000);
+  await quiet();
+  assert.deepEqual(listed(), [['mock-a', 2], ['mock-b', 1]]);
+  assert.ok(host.asked > asked);
+  const then = host.asked;
+  home.catalog.adaptersChanged();
+  clock.move(60_000);
+  await quiet();
+  assert.equal(host.asked, then);
+  // As after a restart, where it came while the host was down.
+  host.providers['mock-c'] = { o: {} };
+  const again = opened(t, path, host);
+  again.clock.move(1_000);
+  await quiet();
+  assert.deepEqual(listed(again.home), [['mock-a', 2], ['mock-b', 1], ['mock-c', 1]]);
+});
+
 test('r37 the catalog is asked once, kept on disk, and only a rescan asks again', async (t) => {
   const { home, host, clock, path } = opened(t);
   assert.deepEqual(
