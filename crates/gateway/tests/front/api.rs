@@ -86,7 +86,10 @@ impl Asked<'_> {
         ];
         for name in ["{queue}", "{session}", "{call}", "{token}", "{provider}"] {
             let call = luck.pick(calls).clone();
-            let value = if luck.one_in(3) { &call } else { *luck.pick(&names) };
+            // There is one provider among the names, and a key fits it seldom enough.
+            let known = name == "{provider}" && luck.one_in(2);
+            let other = if luck.one_in(3) { &call } else { *luck.pick(&names) };
+            let value = if known { "chat" } else { other };
             url = url.replace(name, value);
         }
         let mut mark = '?';
