@@ -34,6 +34,7 @@ test('D6: cut after output, the step starts anew on the next candidate, and only
   assert.deepEqual(stage.upstream.order(...q.rescued.models), q.rescued.models)
   const { quarantined } = await stage.known(session)
   assert.deepEqual(quarantined.map(one => one.route), ['mock/rescued-1'])
+  assert.equal(stage.web.of(session, 'llm/retry').length, 1, 'the host’s own event tells its page to drop the text')
   const second = await stage.web.turn(session, 'again')
   assert.equal(second.text, 'The whole of it.')
   assert.ok(!JSON.stringify(stage.upstream.of('rescued-2').at(-1).body).includes('Half of something'), 'the partial text is in no later request')
