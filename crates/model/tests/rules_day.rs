@@ -220,9 +220,8 @@ fn r18_a_failed_parole_of_a_cooling_kind_counts_too() {
     let kept = quarantine(&stage, 1).unwrap();
     assert_eq!((kept.paroles, kept.class), (1, Class::ServerError));
     // What is kept on disk is what holds: a restart gives no parole before its time.
-    let told = stage.facts.iter().rev().find_map(|fact| match fact {
-        Fact::Quarantined { quarantine, .. } => Some(*quarantine),
-        _ => None,
+    let told = stage.facts.iter().rev().find_map(|fact| {
+        if let Fact::Quarantined { quarantine, .. } = fact { Some(*quarantine) } else { None }
     });
     assert_eq!(told, Some(kept));
 }
