@@ -25,6 +25,8 @@ pub(crate) struct Plan {
     pub(crate) streams: usize,
     pub(crate) failovers: usize,
     pub(crate) sessions: u32,
+    /// What the gateway's database holds before calls are measured.
+    pub(crate) ledger_rows: usize,
 }
 
 impl Plan {
@@ -36,6 +38,7 @@ impl Plan {
         streams: 1000,
         failovers: 300,
         sessions: 10_000,
+        ledger_rows: 100_000,
     };
     /// To see that all of it works; its figures mean little.
     pub(crate) const QUICK: Self = Self {
@@ -46,6 +49,7 @@ impl Plan {
         streams: 100,
         failovers: 30,
         sessions: 1000,
+        ledger_rows: 2_000,
     };
 }
 
@@ -122,7 +126,19 @@ impl Bench<'_> {
 
     fn field(&self) -> anyhow::Result<Field> {
         let ekiden = self.kinds.contains(&Kind::Ekiden).then(|| self.begin(Kind::Ekiden));
-        Ok(Field { nginx: self.begin(Kind::Nginx)?, ekiden: ekiden.transpose()? })
+        let ekiden = ekiden.transpose()?;
+        if let Some(system) = &ekiden {
+            self.fill(system)?;
+        }
+        Ok(Field { nginx: self.begin(Kind::Nginx)?, ekiden })
+    }
+
+    /// A call leaves two rows: its own, and its attempt's.
+    fn fill(&self, system: &System) -> anyhow::Result<()> {
+        let load = load(system.addr, Kind::Ekiden.request(Script::Plain), MANY, 0);
+        let each = self.plan.ledger_rows / 2 / MANY + 1;
+        Driver::open(load)?.run(Until::Calls(each)).context("the rows of the database")?;
+        Ok(())
     }
 
     /// The systems in the order of this round.
