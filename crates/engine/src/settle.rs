@@ -197,9 +197,7 @@ impl Engine {
                 self.routes.entry(route_id).or_default().judged(place.session, now);
             }
             Verdict::Quarantined { until_ms } => {
-                let quarantine = self.quarantine(now, call, place, class, until_ms, mode);
-                let fact = Fact::Quarantined { place, quarantine, call: id, attempt };
-                self.notices.push_back(Notice::Fact(fact));
+                self.quarantine(now, call, attempt, place, class, until_ms, mode);
                 self.routes.entry(route_id).or_default().judged(place.session, now);
             }
         }
@@ -224,15 +222,18 @@ impl Engine {
         self.gave_back(route_id, back);
     }
 
+    /// Takes a candidate out and tells it, so that what holds is what is kept.
+    #[expect(clippy::too_many_arguments, reason = "a verdict and whom it concerns")]
     fn quarantine(
         &mut self,
         now: Now,
         call: &Call,
+        attempt: AttemptId,
         place: Place,
         class: Class,
         until_ms: Option<u64>,
         mode: Mode,
-    ) -> Quarantine {
+    ) {
         let (day, policy) = (self.day, &call.spec.queue.policy);
         let session = self.write_session(now, place.session);
         let key = (place.queue, place.route);
@@ -244,7 +245,7 @@ impl Engine {
             let span = policy.parole_after_ms.saturating_mul(1 << paroles.min(20));
             now.wall_ms.saturating_add(span.min(policy.parole_max_ms))
         });
-        let facts = Quarantine {
+        let quarantine = Quarantine {
             class,
             day: day.number,
             since_ms: now.wall_ms,
@@ -253,8 +254,9 @@ impl Engine {
             parole_ms,
             paroles,
         };
-        session.quarantined.insert(key, Quarantined::new(now, facts));
-        facts
+        session.quarantined.insert(key, Quarantined::new(now, quarantine));
+        let fact = Fact::Quarantined { place, quarantine, call: call.spec.id, attempt };
+        self.notices.push_back(Notice::Fact(fact));
     }
 
     /// A parole that ended in a cooldown counts as failed, after a restart too.
@@ -262,9 +264,7 @@ impl Engine {
         let known = self.sessions.get(&place.session);
         let out = known.and_then(|session| session.quarantined.get(&(place.queue, place.route)));
         if let Some(class) = out.map(|out| out.facts.class) {
-            let quarantine = self.quarantine(now, call, place, class, None, Mode::Parole);
-            let fact = Fact::Quarantined { place, quarantine, call: call.spec.id, attempt };
-            self.notices.push_back(Notice::Fact(fact));
+            self.quarantine(now, call, attempt, place, class, None, Mode::Parole);
         }
     }
 
