@@ -282,11 +282,7 @@ impl Front {
             settings: SettingsState::of(self.core.settings()),
             pauses: self.core.pauses(),
             queues: plan.queues().iter().map(|queue| self.queue_state(queue, &seen)).collect(),
-            sessions: page
-                .sessions
-                .iter()
-                .map(|known| self.session_state(known, &mut seen))
-                .collect(),
+            sessions: self.session_states(&page, &mut seen),
             sessions_known: page.known,
             sessions_next: page.next,
         }
@@ -298,11 +294,7 @@ impl Front {
         let page = self.page(after, most);
         seen.evidence = self.evidence(&page.sessions).await;
         Sessions {
-            sessions: page
-                .sessions
-                .iter()
-                .map(|known| self.session_state(known, &mut seen))
-                .collect(),
+            sessions: self.session_states(&page, &mut seen),
             sessions_known: page.known,
             next: page.next,
         }
@@ -394,6 +386,10 @@ impl Front {
             compaction_point: queue.context_window.map(super::catalog::compaction_point),
             candidates: candidates.collect(),
         }
+    }
+
+    fn session_states(&self, page: &Page, seen: &mut Seen) -> Vec<SessionState> {
+        page.sessions.iter().map(|known| self.session_state(known, seen)).collect()
     }
 
     fn session_state(&self, known: &Known, seen: &mut Seen) -> SessionState {
