@@ -36,6 +36,9 @@ pub(crate) fn run(terminal: &Terminal, trace: &str, url: Option<&str>) -> Result
             let decided = |record: &&Record| matches!(record, Record::Admitted { .. });
             let count = trace.records.iter().filter(decided).count();
             terminal.line(&terminal.ink(Ink::Good, &terminal.say(&Same(count))))?;
+            if trace.left_out > 0 {
+                terminal.line(&terminal.say(&LeftOut(trace.left_out)))?;
+            }
             Ok(Ended::Well)
         }
         Some(difference) => {
@@ -210,6 +213,19 @@ impl Say for Decided<'_> {
             }
             Decision::Exhausted(word) => format!("客户端得到：{}", word.chinese()),
         }
+    }
+}
+
+/// The trace was long, and its end was not kept.
+struct LeftOut(u32);
+
+impl Say for LeftOut {
+    fn english(&self) -> String {
+        format!("the trace is not whole: {} later records were not kept", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("轨迹不完整：其后 {} 条记录未保留", self.0)
     }
 }
 

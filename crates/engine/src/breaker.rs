@@ -29,6 +29,7 @@ impl Engine {
     ///
     /// The facts name call 0, which no call bears.
     pub fn probed(&mut self, now: Now, policy: &Policy, route: RouteId, failure: Option<Failure>) {
+        self.latest = now;
         let state = self.routes.entry(route).or_default();
         state.warm_up(now);
         let Some(failure) = failure else {

@@ -15,9 +15,10 @@ use crate::engine::Asker;
 use crate::ids::{AttemptId, CallId, RouteId, SessionId};
 use crate::judge::{Then, Verdict};
 use crate::policy::{Candidate, Queue};
+use crate::recorder::Recorder;
 use crate::seats::Ticket;
 use crate::time::Now;
-use crate::trace::{Recorder, Trace};
+use crate::trace::Trace;
 
 /// What is known about a call when it arrives.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -11,6 +11,7 @@ use crate::choose::{self, Asking, Choice, Mode, Passed, Past};
 use crate::class::Class;
 use crate::ids::{AttemptId, RouteId};
 use crate::policy::{Candidate, Clocks, Continuing, Moves, Presence};
+use crate::recorder::Changed;
 use crate::seats::Ticket;
 use crate::time::Now;
 use crate::view::{SeatView, Sight};
@@ -25,12 +26,18 @@ impl Call {
         self.count_wait(now);
         self.passed.clear();
         let again = self.is_retrying();
+        let round = (self.rounds, self.round_due);
         let decision = self.decision(now, started, view);
         if !again && matches!(decision, Decision::Go(_)) {
             self.instead_of = self.passed_cooling(view);
         }
         self.carry_out(now, view, decision);
-        self.recorder.admitted(now, view.view(), &self.passed, decision);
+        let changed = if (self.rounds, self.round_due) == round {
+            Changed::Nothing
+        } else {
+            Changed::Something
+        };
+        self.recorder.admitted(now, view.view(), &self.passed, decision, changed);
         decision
     }
 

@@ -19,6 +19,7 @@ use crate::shared::{
 use crate::sorted::Sorted;
 use crate::time::{Day, Now};
 use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, Sight, View};
+use crate::waiting::{Ahead, Seen, Waiter};
 
 /// Quarantines, cooldowns, seats, budgets and tallies.
 #[derive(Debug)]
@@ -33,20 +34,10 @@ pub struct Engine {
     cooling: Vec<RouteId>,
     pub(crate) continuation: Continuation,
     leases: u64,
-    arrivals: u64,
+    pub(crate) arrivals: u64,
+    /// When it was last told the time.
+    pub(crate) latest: Now,
     sessions_max: usize,
-}
-
-/// A call that waits, in the order of arrival (R5).
-#[derive(Debug)]
-pub(crate) struct Waiter {
-    pub(crate) arrival: u64,
-    pub(crate) call: CallId,
-    pub(crate) session: SessionId,
-    /// A change of these wakes it.
-    pub(crate) routes: Vec<RouteId>,
-    /// It would take these as soon as nobody else stands in the way; nobody who came later may.
-    pub(crate) hopes: Vec<(RouteId, Holder)>,
 }
 
 /// The most sessions that are remembered; the longest unseen are forgotten beyond it.
@@ -67,6 +58,7 @@ impl Engine {
             continuation: Continuation::OFF,
             leases: 0,
             arrivals: 0,
+            latest: Now { mono_ms: 0, wall_ms: 0 },
             sessions_max: SESSIONS_MAX,
         }
     }
@@ -88,7 +80,7 @@ impl Engine {
         let place = if call.is_retrying() { 0 } else { arrival.unwrap_or(u64::MAX) };
         let retry = call.unpaid_retry();
         let before = call.last_candidate;
-        let (decision, hopes) = self.show(now, call, place);
+        let (decision, seen) = self.show(now, call, place);
         match decision {
             Decision::Go(start) => {
                 if retry {
@@ -104,29 +96,13 @@ impl Engine {
                 }
             }
             Decision::Lease { candidate } => self.ask(now, call, candidate, arrival),
-            Decision::Wait { .. } => {
-                let routes = call.spec.queue.candidates.iter().map(|c| c.route).collect();
-                let hopes = hopes.into_iter();
-                let hopes = hopes.map(|route| (route, self.holder(&call.asker(), route))).collect();
-                self.enlist(call, routes, hopes, arrival);
-            }
+            Decision::Wait { .. } => self.wait(now, call, &seen, arrival),
             Decision::Judge { .. } | Decision::Exhausted(_) => {}
         }
         if let Some(waiter) = waiter {
-            self.step_aside(waiter);
+            self.step_aside(&waiter);
         }
         decision
-    }
-
-    /// Whoever no longer waits for a route stands in nobody's way there.
-    pub(crate) fn step_aside(&mut self, waiter: Waiter) {
-        for (route, _) in waiter.hopes {
-            let hopes = |(hoped, _): &(RouteId, Holder)| *hoped == route;
-            let waits = |other: &Waiter| other.call == waiter.call && other.hopes.iter().any(hopes);
-            if !self.waiters.iter().any(waits) {
-                self.wake(route);
-            }
-        }
     }
 
     /// The answer to a [`Want`].
@@ -152,31 +128,31 @@ impl Engine {
     }
 
     /// Shows a call as much as it asks to see, and what it decides; it changes nothing but what time
-    /// itself has changed. Where the call waits, also what it hopes for.
-    pub(crate) fn show(
-        &mut self,
-        now: Now,
-        call: &mut Call,
-        arrival: u64,
-    ) -> (Decision, Vec<RouteId>) {
+    /// itself has changed. Where the call waits, also what it has seen.
+    pub(crate) fn show(&mut self, now: Now, call: &mut Call, arrival: u64) -> (Decision, Seen) {
         let asker = call.asker();
         self.expire(now, asker.session);
         self.warm_up(now, &asker.queue);
         let look = |index: u32| match asker.queue.candidates.get(index as usize) {
-            Some(candidate) => self.candidate_view(now, &asker, candidate, arrival),
+            Some(candidate) => {
+                let ahead = self.ahead(candidate.route, asker.id, arrival);
+                self.candidate_view(now, &asker, candidate, ahead)
+            }
             None => CandidateView::FRESH,
         };
         let sight = Sight::fresh(&self.outline(&asker), &look);
         let decision = call.decide(now, &sight);
-        let hopes = match decision {
-            Decision::Wait { .. } => call.hopes(&sight),
+        let seen = match decision {
+            Decision::Wait { .. } => {
+                Seen { candidates: sight.view().candidates, hopes: call.hopes(&sight) }
+            }
             Decision::Go(_)
             | Decision::Lease { .. }
             | Decision::Pause { .. }
             | Decision::Judge { .. }
-            | Decision::Exhausted(_) => Vec::new(),
+            | Decision::Exhausted(_) => Seen::default(),
         };
-        (decision, hopes)
+        (decision, seen)
     }
 
     /// Cooldowns whose time is up make way for one lone call each.
@@ -231,12 +207,12 @@ impl Engine {
         }
     }
 
-    fn candidate_view(
+    pub(crate) fn candidate_view(
         &self,
         now: Now,
         spec: &Asker,
         candidate: &Candidate,
-        arrival: u64,
+        ahead: Ahead,
     ) -> CandidateView {
         let route_id = candidate.route;
         let policy = &spec.queue.policy;
@@ -246,7 +222,6 @@ impl Engine {
         let key = (spec.queue.id, route_id);
         let out = session.quarantined.get(&key).filter(|_| policy.quarantine.is_on());
         let quarantine = out.map(|out| quarantine_view(now, policy, out, spec.id));
-        let ahead = self.ahead(route_id, spec.id, arrival).count() as u32;
         let lone = route.probe == Probe::Needed;
         CandidateView {
             quarantine,
@@ -255,11 +230,11 @@ impl Engine {
             stand_in: route.cooled_until.is_some_and(|over| session.stands_in(route_id, over)),
             probing: match route.probe {
                 Probe::Running(other) => other != spec.id,
-                Probe::Needed => ahead > 0,
+                Probe::Needed => ahead.calls > 0,
                 Probe::Unneeded => false,
             },
             untested: lone,
-            seat: self.seat_view(now, spec, candidate, route, arrival),
+            seat: self.seat_view(now, spec, candidate, route, ahead),
             single: route.single(spec.writes_to(), now, policy.judged_memory_ms),
         }
     }
@@ -270,17 +245,15 @@ impl Engine {
         asker: &Asker,
         candidate: &Candidate,
         route: &Route,
-        arrival: u64,
+        ahead: Ahead,
     ) -> SeatView {
-        let ahead = || self.ahead(candidate.route, asker.id, arrival);
         let seat = match row(&asker.queue, candidate) {
             None => SeatView::Open,
             Some(row) => {
-                let seatless = ahead().filter(|holder| !route.seats.knows(*holder)).count() as u32;
-                route.seats.view(now, self.holder(asker, candidate.route), row, seatless)
+                route.seats.view(now, self.holder(asker, candidate.route), row, ahead.seatless)
             }
         };
-        let crowded = |most| route.in_flight + ahead().count() as u32 >= most;
+        let crowded = |most| route.in_flight + ahead.calls >= most;
         let crowded = candidate.max_in_flight.is_some_and(crowded);
         match seat {
             SeatView::Open | SeatView::Held | SeatView::Free if crowded => {
@@ -293,18 +266,6 @@ impl Engine {
             | SeatView::Full { .. }
             | SeatView::Resting { .. } => seat,
         }
-    }
-
-    /// R5: who came earlier and waits for this very route.
-    fn ahead(
-        &self,
-        route: RouteId,
-        call: CallId,
-        arrival: u64,
-    ) -> impl Iterator<Item = Holder> + '_ {
-        let earlier = move |waiter: &&Waiter| waiter.arrival < arrival && waiter.call != call;
-        let hopes = self.waiters.iter().filter(earlier).flat_map(|waiter| waiter.hopes.iter());
-        hopes.filter(move |(hoped, _)| *hoped == route).map(|(_, holder)| *holder)
     }
 
     /// R47: an internal call may use its session's seat, but takes none in its name.
@@ -386,8 +347,7 @@ impl Engine {
         let Some(candidate) = call.candidate(candidate).copied() else { return };
         let Some(row) = row(&call.spec.queue, &candidate) else { return };
         let holder = self.holder(&call.asker(), candidate.route);
-        let hopes = alloc::vec![(candidate.route, holder)];
-        self.enlist(call, alloc::vec![candidate.route], hopes, arrival);
+        self.wait_for_seat(now, call, candidate.route, holder, arrival);
         let route = self.routes.entry(candidate.route).or_default();
         let seat = route.seats.view(now, holder, row, 0);
         match seat {
@@ -409,34 +369,6 @@ impl Engine {
                 let want = Want { lease, route: candidate.route, holder, cap: row.cap };
                 self.notices.push_back(Notice::Want(want));
             }
-        }
-    }
-
-    fn enlist(
-        &mut self,
-        call: &Call,
-        routes: Vec<RouteId>,
-        hopes: Vec<(RouteId, Holder)>,
-        arrival: Option<u64>,
-    ) {
-        let arrival = arrival.unwrap_or_else(|| {
-            self.arrivals += 1;
-            self.arrivals
-        });
-        let place = self.waiters.partition_point(|waiter| waiter.arrival < arrival);
-        let (call, session) = (call.spec.id, call.spec.session);
-        self.waiters.insert(place, Waiter { arrival, call, session, routes, hopes });
-    }
-
-    pub(crate) fn forget_waiter(&mut self, call: CallId) -> Option<Waiter> {
-        let index = self.waiters.iter().position(|waiter| waiter.call == call)?;
-        Some(self.waiters.remove(index))
-    }
-
-    /// Wakes whoever waits for a route, first come first served.
-    pub(crate) fn wake(&mut self, route: RouteId) {
-        for waiter in self.waiters.iter().filter(|waiter| waiter.routes.contains(&route)) {
-            self.notices.push_back(Notice::Wake(waiter.call));
         }
     }
 

@@ -40,6 +40,7 @@ mod ids;
 mod judge;
 mod pausing;
 mod policy;
+mod recorder;
 mod rounds;
 mod running;
 mod seats;
@@ -53,6 +54,7 @@ mod tables;
 mod time;
 pub mod trace;
 mod view;
+mod waiting;
 
 pub use attempt::{Beat, Clock, Finish};
 pub use call::{

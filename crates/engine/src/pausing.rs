@@ -25,8 +25,8 @@ impl Engine {
             self.notices.push_back(Notice::Fact(Fact::Paused { whose }));
             let concerned =
                 |session| matches!(whose, Whose::All) || whose == Whose::Session(session);
-            let waiting = self.waiters.iter().filter(|waiter| concerned(waiter.session));
-            let woken: Vec<_> = waiting.map(|waiter| Notice::Wake(waiter.call)).collect();
+            let waiting = self.waiters.iter().filter(|waiter| concerned(waiter.session()));
+            let woken: Vec<_> = waiting.map(|waiter| Notice::Wake(waiter.call())).collect();
             self.notices.extend(woken);
         }
     }

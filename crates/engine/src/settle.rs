@@ -15,6 +15,7 @@ use crate::judge::Verdict;
 use crate::seats::{GivenBack, Holder};
 use crate::shared::{Breaker, Probe, Quarantined, Running, Speed, Tally};
 use crate::time::{Day, Now};
+use crate::waiting::Waiter;
 
 /// What is let go by hand (R19).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,7 @@ pub enum Release {
 impl Engine {
     /// Takes what a call has to report. Answers [`crate::Output::Settle`].
     pub fn settle(&mut self, now: Now, call: &mut Call) {
+        self.latest = now;
         for report in core::mem::take(&mut call.reports) {
             match report {
                 Report::Ended(ended) => self.ended(now, call, ended),
@@ -301,7 +303,7 @@ impl Engine {
     fn over(&mut self, now: Now, call: &Call) {
         let id = call.spec.id;
         if let Some(waiter) = self.forget_waiter(id) {
-            self.step_aside(waiter);
+            self.step_aside(&waiter);
         }
         for candidate in &call.touched {
             let Some(route_id) = call.candidate(*candidate).map(|candidate| candidate.route) else {
@@ -360,7 +362,7 @@ impl Engine {
         }
         self.sessions.retain(|_, session| !session.is_blank());
         self.notices.push_back(Notice::Fact(Fact::Turned { day: day.number }));
-        let waiting: Vec<_> = self.waiters.iter().map(|waiter| waiter.call).collect();
+        let waiting: Vec<_> = self.waiters.iter().map(Waiter::call).collect();
         self.notices.extend(waiting.into_iter().map(Notice::Wake));
     }
 
@@ -400,6 +402,7 @@ impl Engine {
 
     /// The session is over: its seats go back (R24).
     pub fn end_session(&mut self, now: Now, session: SessionId) {
+        self.latest = now;
         let routes: Vec<_> = self.routes.keys().copied().collect();
         for route in routes {
             self.give_back(now, route, Holder::Session(session));
@@ -411,6 +414,7 @@ impl Engine {
 
     /// A candidate has left its queue: the seats that were taken through it go back (R24).
     pub fn leave_queue(&mut self, now: Now, queue: QueueId, route: RouteId) {
+        self.latest = now;
         let holders = self.routes.get(&route).map(|state| state.seats.held_through(queue));
         for holder in holders.unwrap_or_default() {
             self.give_back(now, route, holder);

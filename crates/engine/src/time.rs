@@ -20,6 +20,12 @@ impl Now {
         Self { mono_ms: self.mono_ms.saturating_add(ms), wall_ms: self.wall_ms.saturating_add(ms) }
     }
 
+    /// The moment `ms` ago, on both clocks.
+    #[must_use]
+    pub const fn before(self, ms: u64) -> Self {
+        Self { mono_ms: self.mono_ms.saturating_sub(ms), wall_ms: self.wall_ms.saturating_sub(ms) }
+    }
+
     /// Whether `moment` has come. Either clock suffices: the monotonic one stands still while the
     /// machine sleeps, and a wall clock that is set back must not prolong a wait.
     #[must_use]

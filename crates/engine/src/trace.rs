@@ -6,8 +6,7 @@ use alloc::vec::Vec;
 
 pub use crate::codec::BadWord;
 
-use crate::attempt::Beat;
-use crate::call::{AttemptInput, Call, CallSpec, Decision, Input, Output};
+use crate::call::{Call, CallSpec, Decision, Input, Output};
 use crate::choose::Passed;
 use crate::codec::{Words, bad, next, word};
 use crate::time::Now;
@@ -15,8 +14,8 @@ use crate::view::{Sight, View};
 
 /// The first line of every trace; a reader refuses another version.
 const HEADER: &str = "ekiden-trace 2";
-/// A call that is fed more than this keeps its decisions and drops what led nowhere.
-const RECORDS_MAX: usize = 4_096;
+/// The first word of the last line of a trace that is not whole.
+const LEFT_OUT: &str = "left-out";
 
 /// One call as it was decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +24,8 @@ pub struct Trace {
     pub spec: CallSpec,
     /// What happened, in order.
     pub records: Vec<Record>,
+    /// How many records came after these and were not kept; 0: the trace is whole.
+    pub left_out: u32,
 }
 
 /// One thing that happened to a call.
@@ -45,7 +46,8 @@ pub enum Record {
     Fed {
         /// When.
         now: Now,
-        /// With what. Pieces of an answer that changed nothing are summed up.
+        /// With what. What changed nothing is summed up: pieces of an answer, the times in which
+        /// the client did not read, and wakings after which the call waited on for the same.
         input: Input,
     },
 }
@@ -73,6 +75,11 @@ impl Trace {
             record.write(&mut out);
         }
         out.push('\n');
+        if self.left_out > 0 {
+            out.push_str(LEFT_OUT);
+            self.left_out.write(&mut out);
+            out.push('\n');
+        }
         out
     }
 
@@ -94,15 +101,38 @@ impl Trace {
             Err(missing) => Err(missing),
         };
         let spec = spec.map_err(|bad| (at + 1, bad))?;
-        let records = lines
-            .map(|(at, line)| {
-                Record::read(&mut line.split_ascii_whitespace()).map_err(|bad| (at + 1, bad))
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { spec, records })
+        let mut trace = Self { spec, records: Vec::new(), left_out: 0 };
+        for (at, line) in lines {
+            trace.read_line(line).map_err(|bad| (at + 1, bad))?;
+        }
+        Ok(trace)
     }
 
-    /// Decides everything again and gives what the call had to say, a line an output.
+    fn read_line(&mut self, line: &str) -> Result<(), BadWord> {
+        if self.left_out > 0 {
+            return bad("nothing after what was left out", line);
+        }
+        let mut words = line.split_ascii_whitespace();
+        match line.split_ascii_whitespace().next() {
+            Some(LEFT_OUT) => {
+                words.next();
+                self.left_out = Words::read(&mut words)?;
+            }
+            Some(_) | None => self.records.push(Record::read(&mut words)?),
+        }
+        Ok(())
+    }
+
+    /// Keeps the first `most` records and says how many are left out.
+    pub fn shorten(&mut self, most: usize) {
+        let dropped = self.records.len().saturating_sub(most);
+        self.records.truncate(most);
+        self.records.shrink_to_fit();
+        self.left_out = self.left_out.saturating_add(u32::try_from(dropped).unwrap_or(u32::MAX));
+    }
+
+    /// Decides everything again and gives what the call had to say, a line an output. What was left
+    /// out is not decided again.
     ///
     /// # Errors
     /// At the first decision that differs from the recorded one.
@@ -168,81 +198,5 @@ impl Words for Record {
             "fed" => Ok(Self::Fed { now: Words::read(words)?, input: Words::read(words)? }),
             found => bad("admitted or fed", found),
         }
-    }
-}
-
-/// Keeps a trace while the call runs, at no cost for each piece of an answer.
-#[derive(Debug)]
-pub(crate) struct Recorder {
-    trace: Trace,
-    /// The last piece of each kind that changed nothing, not yet written down.
-    quiet: [Option<(Now, Input)>; 3],
-}
-
-impl Recorder {
-    pub(crate) fn new(spec: &CallSpec) -> Self {
-        let trace = Trace { spec: spec.clone(), records: Vec::new() };
-        Self { trace, quiet: [None; 3] }
-    }
-
-    pub(crate) fn admitted(&mut self, now: Now, view: View, passed: &[Passed], decision: Decision) {
-        self.flush();
-        let passed = passed.to_vec();
-        self.push(Record::Admitted { now, view, passed, decision });
-    }
-
-    /// `told`: whether the input led to anything.
-    pub(crate) fn fed(&mut self, now: Now, input: Input, told: bool) {
-        match input {
-            Input::Attempt(id, AttemptInput::Chunk { bytes, beat }) if !told => {
-                let slot = match beat {
-                    Beat::Wire => 0,
-                    Beat::Reasoning => 1,
-                    Beat::Output => 2,
-                };
-                let Some(quiet) = self.quiet.get_mut(slot) else { return };
-                let sum = match quiet {
-                    Some((_, Input::Attempt(same, AttemptInput::Chunk { bytes, .. })))
-                        if *same == id =>
-                    {
-                        *bytes
-                    }
-                    _ => 0,
-                };
-                let bytes = bytes.saturating_add(sum);
-                *quiet = Some((now, Input::Attempt(id, AttemptInput::Chunk { bytes, beat })));
-            }
-            Input::Tick | Input::Woken if !told => {}
-            Input::Attempt(..)
-            | Input::ClientBlocked
-            | Input::ClientReady
-            | Input::ClientGone
-            | Input::Stop
-            | Input::Woken
-            | Input::Tick => {
-                self.flush();
-                self.push(Record::Fed { now, input });
-            }
-        }
-    }
-
-    fn flush(&mut self) {
-        let mut quiet: Vec<_> = self.quiet.iter_mut().filter_map(Option::take).collect();
-        quiet.sort_by_key(|(now, _)| now.mono_ms);
-        for (now, input) in quiet {
-            self.push(Record::Fed { now, input });
-        }
-    }
-
-    fn push(&mut self, record: Record) {
-        if self.trace.records.len() < RECORDS_MAX {
-            self.trace.records.push(record);
-        }
-    }
-
-    pub(crate) fn trace(&self) -> Trace {
-        let mut whole = Self { trace: self.trace.clone(), quiet: self.quiet };
-        whole.flush();
-        whole.trace
     }
 }

@@ -196,6 +196,47 @@ fn r05_first_come_first_served() {
 }
 
 #[test]
+fn r05_a_seat_that_is_freed_wakes_as_many_as_can_be_served() {
+    let (mut stage, count) = (Stage::new(), 200);
+    let calls = crowd(&mut stage, 2, count);
+    for (served, pair) in calls.windows(3).enumerate() {
+        stage.woken.clear();
+        stage.answer(pair[0]);
+        assert_eq!(stage.woken, [pair[2]], "after {served} answers");
+        assert_eq!(stage.running(pair[2]), Some(0));
+    }
+}
+
+#[test]
+fn r05_whoever_leaves_its_place_in_the_line_wakes_the_next_alone() {
+    let mut stage = Stage::new();
+    let calls = crowd(&mut stage, 1, 5);
+    // The place is free, and the first in line leaves before it has heard of it.
+    stage.input(calls[1], ekiden_engine::Input::ClientGone);
+    stage.woken.clear();
+    stage.answer(calls[0]);
+    assert_eq!(stage.woken, [calls[2]]);
+    assert_eq!(stage.running(calls[2]), Some(0));
+    assert!(calls[3..].iter().all(|call| stage.running(*call).is_none()));
+}
+
+#[test]
+fn r05_what_changes_nothing_on_a_route_wakes_nobody() {
+    let (mut stage, two) = (Stage::new(), relay(1));
+    let other = stage.call(&two, 3);
+    stage.speak(other);
+    stage.pass(10);
+    let waiting = stage.call(&two, 1);
+    stage.fail_naming(waiting, Class::RateLimited, Wait::Ms(25_000));
+    stage.woken.clear();
+    // The cooldown is younger than this attempt, so that its end does not lift it.
+    stage.end(other, ekiden_engine::Finish::Stop);
+    assert!(stage.woken.is_empty(), "{:?}", stage.woken);
+    stage.pass(25_000);
+    assert_eq!(stage.running(waiting), Some(0));
+}
+
+#[test]
 fn r05_a_newcomer_does_not_overtake_whoever_waits() {
     let mut stage = Stage::new();
     let calls = crowd(&mut stage, 1, 2);

@@ -1,8 +1,8 @@
 //! R29 to R34 as far as they are decisions: tallies, speeds, running now, facts, traces.
 
 use ekiden_engine::{
-    AttemptInput, Beat, CallSpec, Class, Fact, Finish, Input, Policy, Purpose, Release, RouteId,
-    SessionId, Tally, Trace, Wait,
+    AttemptInput, Beat, CallSpec, Class, Clock, Fact, Finish, Input, Policy, Purpose, Release,
+    RouteId, SessionId, Tally, Trace, Wait, Why,
 };
 use ekiden_model::Stage;
 use ekiden_model::stage::{candidate, queue, relay};
@@ -119,6 +119,87 @@ fn r33_a_trace_replays_to_the_same_decisions_and_tells_another_one() {
     let other = text.replacen(" go 3 1 1 ", " go 3 0 1 ", 1);
     assert_ne!(other, text);
     assert!(Trace::from_text(&other).unwrap().replay().is_err());
+}
+
+#[test]
+fn r33_a_wait_that_is_woken_a_thousand_times_leaves_a_short_trace_that_replays() {
+    let mut stage = Stage::new();
+    let narrow = |most| ekiden_engine::Candidate { max_in_flight: Some(most), ..candidate(0) };
+    let one = queue(1, Policy { wait_max_ms: 600_000, ..Policy::RELAY }, vec![narrow(1)]);
+    let running = stage.call(&one, 1);
+    let waiting = stage.call(&one, 2);
+    for _ in 0..1_000 {
+        stage.pass(10);
+        stage.input(waiting, Input::Woken);
+    }
+    stage.answer(running);
+    stage.answer(waiting);
+    let trace = stage.trace(waiting).unwrap();
+    assert!(trace.records.len() < 12, "{} records", trace.records.len());
+    assert_eq!(trace.left_out, 0);
+    trace.replay().unwrap();
+}
+
+#[test]
+fn r33_a_client_that_reads_slowly_leaves_a_short_trace_that_replays() {
+    let policy = Policy { client_stall_ms: 300_000, ..Policy::RELAY };
+    let mut candidate = candidate(0);
+    candidate.clocks.first_output_ms = 40_000;
+    let one = queue(1, policy, vec![candidate]);
+    let mut stage = Stage::new();
+    let call = stage.call(&one, 1);
+    stage.feed(call, AttemptInput::Sent);
+    stage.feed(call, AttemptInput::Head);
+    for _ in 0..5_000 {
+        stage.feed(call, AttemptInput::Chunk { bytes: 9, beat: Beat::Reasoning });
+        stage.input(call, Input::ClientBlocked);
+        stage.pass(150);
+        stage.input(call, Input::ClientReady);
+        stage.pass(5);
+    }
+    // 25 of 40 seconds were the candidate's own, so that the clock still has 15 to go.
+    let clock = Some((15_000, Why::Clock(Clock::FirstOutput)));
+    assert_eq!(stage.waits(call), clock);
+    stage.pass(15_000);
+    assert!(stage.running(call).is_none(), "its first output did not come in time");
+    let trace = stage.trace(call).unwrap();
+    assert!(trace.records.len() < 16, "{} records", trace.records.len());
+    let said = trace.replay().unwrap();
+    assert!(said.contains("cancel"), "the clock runs out in the replay too: {said}");
+}
+
+#[test]
+fn r33_chunks_that_are_skipped_leave_one_record() {
+    let (mut stage, two) = (Stage::new(), relay(2));
+    let call = stage.call(&two, 1);
+    stage.speak(call);
+    for _ in 0..5_000 {
+        let tool_call = ekiden_engine::ToolCall::Closed;
+        stage.feed(call, AttemptInput::Malformed { tool_call });
+        stage.feed(call, AttemptInput::Chunk { bytes: 9, beat: Beat::Output });
+    }
+    stage.end(call, Finish::Stop);
+    let trace = stage.trace(call).unwrap();
+    assert!(trace.records.len() < 12, "{} records", trace.records.len());
+    trace.replay().unwrap();
+}
+
+#[test]
+fn r33_a_trace_that_is_not_whole_says_so() {
+    let (mut stage, two) = (Stage::new(), relay(2));
+    let call = stage.call(&two, 1);
+    stage.fail_out(call, Class::Auth);
+    stage.answer(call);
+    let mut trace = stage.trace(call).unwrap();
+    let whole = trace.records.len();
+    trace.shorten(2);
+    assert_eq!((trace.records.len(), trace.left_out as usize), (2, whole - 2));
+    let text = trace.to_text();
+    assert!(text.ends_with(&format!("\nleft-out {}\n", whole - 2)), "{text}");
+    assert_eq!(Trace::from_text(&text).unwrap(), trace);
+    trace.replay().unwrap();
+    let more = format!("{text}fed 1 1 woken\n");
+    assert!(Trace::from_text(&more).is_err(), "nothing comes after what was left out");
 }
 
 #[test]
