@@ -1,6 +1,7 @@
 //! Calls that are open, and the last that were.
 //!
-//! It refuses to grow: 1,000 past calls or 32 MB of their traces, whichever is less.
+//! It refuses to grow: 1,000 past calls, and 32 MB of their traces. Beyond that the oldest of the long
+//! traces lose their ends, so that no call is forgotten for the sake of another one's trace.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,10 @@ use crate::plan::QueueRuntime;
 const PAST_MAX: usize = 1_000;
 /// Bytes of their traces, roughly.
 const TRACES_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// What each call may keep of it in any case.
+const SHARE_BYTES: usize = TRACES_BYTES_MAX / PAST_MAX;
+/// What a trace takes without its records, roughly.
+const TRACE_BYTES: usize = 1_024;
 /// What a record of a trace and what hangs on it takes, roughly.
 const RECORD_BYTES: usize = 160;
 
@@ -100,14 +105,14 @@ impl Calls {
     pub(crate) fn close(&self, past: Past) {
         let mut inner = self.inner();
         inner.open.remove(&past.open.id);
-        inner.bytes += bytes(&past);
-        inner.past.push_back(Arc::new(past));
-        while inner.past.len() > PAST_MAX || inner.bytes > TRACES_BYTES_MAX {
-            match inner.past.pop_front() {
-                Some(oldest) => inner.bytes -= bytes(&oldest),
-                None => return,
-            }
+        if inner.past.len() == PAST_MAX
+            && let Some(oldest) = inner.past.pop_front()
+        {
+            inner.bytes -= bytes(&oldest.trace);
         }
+        inner.bytes += bytes(&past.trace);
+        inner.past.push_back(Arc::new(past));
+        inner.shorten();
     }
 
     /// Calls that are open, oldest first.
@@ -140,7 +145,122 @@ impl Calls {
     }
 }
 
-fn bytes(past: &Past) -> usize {
-    let candidates = past.trace.spec.queue.candidates.len();
-    1_024 + past.trace.records.len() * (RECORD_BYTES + candidates * RECORD_BYTES / 4)
+impl Inner {
+    /// Takes the ends off the oldest traces that are longer than their share, until all fit.
+    fn shorten(&mut self) {
+        if self.bytes <= TRACES_BYTES_MAX {
+            return;
+        }
+        for past in &mut self.past {
+            let before = bytes(&past.trace);
+            if before > SHARE_BYTES {
+                let past = Arc::make_mut(past);
+                past.trace.shorten((SHARE_BYTES - TRACE_BYTES) / record_bytes(&past.trace));
+                self.bytes -= before.saturating_sub(bytes(&past.trace));
+            }
+            if self.bytes <= TRACES_BYTES_MAX {
+                return;
+            }
+        }
+    }
+}
+
+fn bytes(trace: &Trace) -> usize {
+    TRACE_BYTES + trace.records.len() * record_bytes(trace)
+}
+
+/// What a record takes: an admission holds a view of each candidate.
+fn record_bytes(trace: &Trace) -> usize {
+    RECORD_BYTES + trace.spec.queue.candidates.len() * RECORD_BYTES / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use ekiden_config::{Config, FixedEnv};
+    use ekiden_engine::trace::Record;
+    use ekiden_engine::{CallSpec, Delivery, History, Input, Seating, SessionId};
+
+    use super::*;
+
+    const TEXT: &str = r#"
+        [providers.a]
+        base_url = "http://127.0.0.1:9/v1"
+        dialect = "openai-chat"
+        [queues.default]
+        candidates = ["a/m1", "a/m2"]
+    "#;
+
+    fn queue() -> Arc<QueueRuntime> {
+        let config = Config::parse(TEXT, "config.toml", &FixedEnv::default()).expect("good").config;
+        let plan = crate::Core::new(config, crate::CoreOptions::default()).plan();
+        Arc::clone(&plan.queues()[0])
+    }
+
+    fn past(queue: &Arc<QueueRuntime>, id: u64, records: usize) -> Past {
+        let began = Now::default();
+        let open = Open {
+            id: CallId(id),
+            call: format!("ek-{id}").into(),
+            session: "s".into(),
+            agent: None,
+            purpose: Purpose::Main,
+            queue: Arc::clone(queue),
+            dialect: Dialect::OpenAiChat,
+            streamed: true,
+            began,
+        };
+        let spec = CallSpec {
+            id: CallId(id),
+            queue: Arc::clone(queue.engine(Dialect::OpenAiChat)),
+            session: SessionId(1),
+            seating: Seating::Call,
+            purpose: Purpose::Main,
+            delivery: Delivery::Stream,
+            history: History::Fresh,
+            input_tokens: 0,
+            deadline_ms: None,
+            seed: 1,
+            tried: Vec::new(),
+        };
+        let records = vec![Record::Fed { now: began, input: Input::Woken }; records];
+        let trace = Trace { spec, records, left_out: 0 };
+        let (ending, attempts) = (Ending::Left, Vec::new());
+        Past { open, ended: began, ending, told: None, route: None, attempts, trace }
+    }
+
+    fn held(calls: &Calls) -> usize {
+        let inner = calls.inner();
+        let sum = inner.past.iter().map(|past| bytes(&past.trace)).sum::<usize>();
+        assert_eq!(sum, inner.bytes, "what is counted is what is kept");
+        sum
+    }
+
+    #[test]
+    fn r33_long_traces_push_no_other_call_out() {
+        let (calls, queue) = (Calls::default(), queue());
+        for id in 1..=1_000 {
+            calls.close(past(&queue, id, if id % 10 == 0 { 4_096 } else { 20 }));
+        }
+        assert!(held(&calls) <= TRACES_BYTES_MAX);
+        for id in 1..=1_000 {
+            let past = calls.find(&format!("ek-{id}")).expect("one of the newest 1,000");
+            let whole = past.trace.left_out == 0;
+            assert!(whole || id % 10 == 0, "a short trace stays whole");
+            let records = if id % 10 == 0 { 4_096 } else { 20 };
+            assert_eq!(past.trace.records.len() + past.trace.left_out as usize, records);
+        }
+        assert_eq!(calls.find("ek-1000").expect("the newest").trace.left_out, 0);
+        assert!(calls.find("ek-10").expect("an old one").trace.left_out > 0);
+    }
+
+    #[test]
+    fn r33_a_thousand_long_traces_fit_and_the_oldest_call_goes_first() {
+        let (calls, queue) = (Calls::default(), queue());
+        for id in 1..=1_003 {
+            calls.close(past(&queue, id, 4_096));
+        }
+        assert!(held(&calls) <= TRACES_BYTES_MAX);
+        assert!(calls.find("ek-3").is_none() && calls.find("ek-4").is_some());
+        assert_eq!(calls.past(usize::MAX).len(), 1_000);
+    }
 }
