@@ -74,6 +74,9 @@ impl Options {
         } else {
             text += &format!(" --minutes {}", self.span.as_secs_f64() / 60.0);
         }
+        if self.clients != usual_clients(self.quick) {
+            text += &format!(" --clients {}", self.clients);
+        }
         if let Some(call) = self.call {
             text += &format!(" --call {call}");
         }
@@ -88,7 +91,7 @@ impl Options {
             scenario: Scenario::Mixed,
             seed: RandomState::new().build_hasher().finish() % 1_000_000,
             span: Duration::from_secs(if quick { 45 } else { 600 }),
-            clients: if quick { 24 } else { 60 },
+            clients: usual_clients(quick),
             call: None,
             quick,
         };
@@ -120,6 +123,11 @@ impl Options {
         anyhow::ensure!(!options.folder.as_os_str().is_empty(), "{USAGE}");
         Ok(options)
     }
+}
+
+/// Clients at once, unless said otherwise.
+const fn usual_clients(quick: bool) -> u64 {
+    if quick { 24 } else { 60 }
 }
 
 fn main() -> ExitCode {

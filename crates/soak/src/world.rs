@@ -191,7 +191,7 @@ impl World {
         let Verdict { went, mut wrong } =
             Case { plan: &plan, heard: &heard, played: &played, killed }.judge();
         if plan.number.is_multiple_of(RECORDED_EVERY) && !killed {
-            wrong.extend(self.recorded(&heard, went).await.map(|text| (Rule::Named, text)));
+            wrong.extend(self.recorded(era, &heard, went).await.map(|text| (Rule::Named, text)));
         }
         if !wrong.is_empty() {
             self.report.case(&plan, &heard, &played, &wrong);
@@ -200,14 +200,15 @@ impl World {
         Told { went, heard, played }
     }
 
-    /// What is wrong with a call's record (R33).
-    async fn recorded(&self, heard: &Heard, went: Went) -> Option<String> {
+    /// What is wrong with the record (R33) of a call in that life of the process: the next one knows
+    /// none of them.
+    async fn recorded(&self, life: u32, heard: &Heard, went: Went) -> Option<String> {
         let id = heard.head.as_ref()?.header("x-ekiden-call")?;
-        let era = self.era();
+        let era = Era { number: life, up: true };
         let by = clock::now() + RECORD_WAIT;
         loop {
             let read = self.admin().read(&format!("/api/v1/calls/{id}")).await;
-            if self.era() != era || !era.up {
+            if self.era() != era {
                 return None;
             }
             let state = match &read {
