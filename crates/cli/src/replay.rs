@@ -10,6 +10,7 @@ use ekiden_engine::{AttemptInput, Decision, Input, Passed, Reason, Trace};
 use crate::failure::{Ended, Failure};
 use crate::running::{self, Api, CallTold};
 use crate::terminal::{Ink, Say, Terminal};
+use crate::why::LeftOut;
 use crate::words::Span;
 
 /// Traces are a few megabytes at most.
@@ -213,19 +214,6 @@ impl Say for Decided<'_> {
             }
             Decision::Exhausted(word) => format!("客户端得到：{}", word.chinese()),
         }
-    }
-}
-
-/// The trace was long, and its end was not kept.
-struct LeftOut(u32);
-
-impl Say for LeftOut {
-    fn english(&self) -> String {
-        format!("the trace is not whole: {} later records were not kept", self.0)
-    }
-
-    fn chinese(&self) -> String {
-        format!("轨迹不完整：其后 {} 条记录未保留", self.0)
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct StepTold {
     pub(crate) why: Option<String>,
     #[serde(default)]
     pub(crate) ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) records: Option<u32>,
 }
 
 /// An attempt as the API tells it.

@@ -109,6 +109,8 @@ pub(crate) enum Step<'a> {
     Attempt(&'a AttemptTold),
     /// The call waited.
     Waited { ms: u64, why: Why, at_ms: u64 },
+    /// What came next was not kept.
+    LeftOut { records: u32, at_ms: u64 },
 }
 
 /// What happened, as far as it tells something: each candidate's being passed over once a reason,
@@ -137,6 +139,10 @@ fn steps(call: &CallTold) -> Vec<Step<'_>> {
             "paused" | "waited" => {
                 let why = step.why.as_deref().and_then(why);
                 steps.extend(why.map(|why| Step::Waited { ms: step.ms.unwrap_or(0), why, at_ms }));
+            }
+            "left_out" => {
+                let records = step.records.unwrap_or(0);
+                steps.push(Step::LeftOut { records, at_ms });
             }
             _ => {}
         }
@@ -205,7 +211,9 @@ const fn settled(reason: Reason) -> Reason {
 impl Step<'_> {
     fn at_ms(&self, call: &CallTold) -> u64 {
         match self {
-            Self::Passed { at_ms, .. } | Self::Waited { at_ms, .. } => *at_ms,
+            Self::Passed { at_ms, .. }
+            | Self::Waited { at_ms, .. }
+            | Self::LeftOut { at_ms, .. } => *at_ms,
             Self::Attempt(attempt) => attempt.began_ms.saturating_sub(call.began_ms),
         }
     }
@@ -220,6 +228,7 @@ impl Step<'_> {
                 terminal.ink(ink, &terminal.say(&Tried(attempt)))
             }
             Self::Waited { ms, why, .. } => terminal.say(&Waited { ms: *ms, why: *why }),
+            Self::LeftOut { records, .. } => terminal.say(&LeftOut(*records)),
         }
     }
 }
@@ -293,6 +302,19 @@ impl Say for Heading<'_> {
         let CallTold { call, queue, dialect, streamed, .. } = self.0;
         let way = if *streamed { "流式" } else { "非流式" };
         format!("调用 {call}，队列 {queue}，{dialect}，{way}")
+    }
+}
+
+/// A trace was long, and its end was not kept.
+pub(crate) struct LeftOut(pub(crate) u32);
+
+impl Say for LeftOut {
+    fn english(&self) -> String {
+        format!("the trace is not whole: {} later records were not kept", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("轨迹不完整：其后 {} 条记录未保留", self.0)
     }
 }
 

@@ -250,7 +250,11 @@ mod tests {
             assert_eq!(past.trace.records.len() + past.trace.left_out as usize, records);
         }
         assert_eq!(calls.find("ek-1000").expect("the newest").trace.left_out, 0);
-        assert!(calls.find("ek-10").expect("an old one").trace.left_out > 0);
+        let old = calls.find("ek-10").expect("an old one");
+        let told = crate::explain::explain(&old).pop().map(|step| step.what);
+        let records = old.trace.left_out;
+        assert!(records > 0);
+        assert_eq!(told, Some(crate::explain::What::LeftOut { records }), "and it says so");
     }
 
     #[test]

@@ -108,6 +108,11 @@ pub enum What {
         /// Whether the dialect's terminal event came.
         terminal: bool,
     },
+    /// What came next was not kept.
+    LeftOut {
+        /// How many records of the trace.
+        records: u32,
+    },
     /// The client left.
     ClientGone,
     /// The call ended without an attempt that could be delivered.
@@ -120,7 +125,12 @@ pub enum What {
 /// The steps of a call, in order. What led nowhere is left out.
 #[must_use]
 pub fn explain(past: &Past) -> Vec<Step> {
-    steps(&past.open.queue, past.open.began, &past.trace.records)
+    let mut steps = steps(&past.open.queue, past.open.began, &past.trace.records);
+    if past.trace.left_out > 0 {
+        let at_ms = steps.last().map_or(0, |step| step.at_ms);
+        steps.push(Step { at_ms, what: What::LeftOut { records: past.trace.left_out } });
+    }
+    steps
 }
 
 /// The steps that a trace of a call on that queue tells.

@@ -134,6 +134,8 @@ impl Lanes {
                         lane.bars.push(Bar { from_ms, to_ms, what: Doing::Waited });
                     }
                 }
+                // It stands in the call's record; a lane has no place for it.
+                Step::LeftOut { .. } => {}
                 Step::Attempt(attempt) => {
                     last = self.lanes.iter().position(|lane| lane.route == attempt.route);
                     if let Some(lane) = last.and_then(|at| self.lanes.get_mut(at)) {

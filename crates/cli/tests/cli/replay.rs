@@ -19,6 +19,12 @@ fn r33_a_recorded_trace_gets_the_same_decisions() {
 }
 
 #[test]
+fn r33_a_trace_that_is_not_whole_says_so() {
+    let cut = format!("{TRACE}left-out 12\n");
+    assert_snapshot!(replayed(&cut).lines().rev().take(2).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
 fn r33_the_first_decision_that_differs_is_shown() {
     // The second attempt is said to have gone to the last candidate.
     let other = TRACE.replacen(" go 2 0 ", " go 2 3 ", 1);
