@@ -93,6 +93,19 @@ fn an_honest_gateway_violates_nothing() {
 }
 
 #[test]
+fn what_a_killed_process_asked_is_not_counted_against_the_next_one() {
+    let (one, two) = (chat("one "), chat("two"));
+    let heard = heard(head(200, &[]), &[&one, &two, &finish(), DONE], HeardEnd::Whole);
+    let plan = plan(true);
+    let played = Played { attempts: vec![cut(&[]), well()], wrong: Vec::new() };
+    for (killed, expected) in [(true, vec![]), (false, vec![Rule::Named])] {
+        let verdict = Case { plan: &plan, heard: &heard, played: &played, killed }.judge();
+        let wrong: Vec<Rule> = verdict.wrong.into_iter().map(|(rule, _)| rule).collect();
+        assert_eq!(wrong, expected, "killed: {killed}");
+    }
+}
+
+#[test]
 fn mixed_answers_are_found() {
     let (one, two, other) = (chat("one "), chat("two"), chat("other "));
     // A failed attempt's text before the next one's.
