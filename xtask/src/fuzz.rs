@@ -44,12 +44,20 @@ pub(crate) fn run(project: &Project, options: &[&str]) -> anyhow::Result<()> {
     project.cargo(&["+nightly", "fuzz", "--version"]).read().context(
         "fuzzing needs `rustup toolchain install nightly` and `cargo install cargo-fuzz`",
     )?;
+    // A fault in one target says nothing of the others: each gets its time.
+    let mut faulty = Vec::new();
     for target in chosen {
         match work {
-            Work::Seconds(seconds) => feed(project, target, seconds)?,
+            Work::Seconds(seconds) => {
+                if let Err(error) = feed(project, target, seconds) {
+                    say(&format!("{target}: {error:#}"));
+                    faulty.push(target);
+                }
+            }
             Work::Minimise => minimise(project, target)?,
         }
     }
+    anyhow::ensure!(faulty.is_empty(), "found something wrong: {}", faulty.join(", "));
     Ok(())
 }
 
