@@ -54,6 +54,7 @@ use session::Sessions;
 pub use admin::openapi::text as openapi;
 pub use bind::StartError;
 pub(crate) use bind::bind;
+pub(crate) use client::text;
 pub(crate) use limits::{Bound, HeldBytes, OpenCall};
 pub(crate) use serve::{Connections, Stage, reached};
 pub(crate) use signal::reload_signal;

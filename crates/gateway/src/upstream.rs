@@ -15,7 +15,6 @@ mod send;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioTimer;
@@ -24,14 +23,14 @@ use ekiden_config::{Env, Provider};
 
 use crate::tasks::Tasks;
 
-pub(crate) use body::RequestBody;
 pub(crate) use coding::Decoder;
 pub use connect::{Dial, MemoryStream};
 pub(crate) use fault::{At, Fault};
 pub use h1::{Malformed, Whole, read_whole};
 pub(crate) use headers::{KEYS, RequestHeaders, answer_headers, client_headers, error_headers};
-pub(crate) use send::{Answer, AnswerBody, Progress, Sending};
+pub(crate) use send::{Answer, AnswerBody, Ask, Progress, Sending};
 
+use body::RequestBody;
 use connect::Connector;
 use h1::head::{HEAD_BYTES_MAX, HEADERS_MAX};
 use h1::{Exchange, Pool, Reuse};
@@ -126,18 +125,18 @@ impl Upstream {
 
 impl Lane {
     /// Sends a request on a connection that rests, or on a new one.
-    pub(crate) fn send(&self, request: Request<RequestBody>) -> Sending {
+    pub(crate) fn send(&self, ask: Ask) -> Sending {
         match self {
-            Self::Own(pool) => Sending::Own(Box::new(Exchange::start(pool, Reuse::May, request))),
-            Self::Library { pooled, .. } => Sending::asked(pooled, request),
+            Self::Own(pool) => Sending::Own(Box::new(Exchange::start(pool, Reuse::May, ask))),
+            Self::Library { pooled, .. } => Sending::asked(pooled, ask),
         }
     }
 
     /// Sends a request on a connection that nobody has used (R48).
-    pub(crate) fn send_fresh(&self, request: Request<RequestBody>) -> Sending {
+    pub(crate) fn send_fresh(&self, ask: Ask) -> Sending {
         match self {
-            Self::Own(pool) => Sending::Own(Box::new(Exchange::start(pool, Reuse::Never, request))),
-            Self::Library { fresh, .. } => Sending::asked(fresh, request),
+            Self::Own(pool) => Sending::Own(Box::new(Exchange::start(pool, Reuse::Never, ask))),
+            Self::Library { fresh, .. } => Sending::asked(fresh, ask),
         }
     }
 }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request, Uri};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Uri};
 
 use ekiden_config::{Locality, Provider};
+use ekiden_dialect::splice;
 use ekiden_store::{CATALOG_BYTES_MAX, Catalog, Record};
 
 use super::{Catalogs, Offer, Offered, ScanTrouble, VERSION, list};
 use crate::core::Core;
 use crate::plan::{Plan, ProviderRuntime};
-use crate::upstream::RequestBody;
+use crate::upstream::Ask;
 
 /// How long one provider may take.
 const ASK_WAIT: Duration = Duration::from_secs(15);
@@ -111,11 +113,10 @@ async fn ask(provider: &Provider, runtime: &ProviderRuntime) -> Result<Vec<Offer
 }
 
 async fn ask_at(url: &str, runtime: &ProviderRuntime) -> Result<Vec<Offered>, ScanTrouble> {
-    let mut asked = Request::new(RequestBody::default());
-    *asked.method_mut() = Method::GET;
-    *asked.uri_mut() = url.parse::<Uri>().map_err(|_| ScanTrouble::Unreachable)?;
-    *asked.headers_mut() = runtime.headers.request(&HeaderMap::new(), "application/json");
-    let answer = runtime.lane.send(asked).answer().await;
+    let uri = url.parse::<Uri>().map_err(|_| ScanTrouble::Unreachable)?;
+    let headers = runtime.headers.request(&HeaderMap::new(), "application/json");
+    let ask = Ask { method: Method::GET, uri, headers, body: splice::Body::whole(Bytes::new()) };
+    let answer = runtime.lane.send(ask).answer().await;
     let answer = answer.map_err(|_| ScanTrouble::Unreachable)?;
     if !answer.status.is_success() {
         return Err(ScanTrouble::Status(answer.status.as_u16()));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Method, Response};
 use serde::Deserialize;
 
 use ekiden_dialect::splice::{Edits, ThinkingBlocks, splice};
@@ -20,7 +20,7 @@ use crate::front::reply::response;
 use crate::front::{Front, may_call};
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
 use crate::tokens::Token;
-use crate::upstream::RequestBody;
+use crate::upstream::Ask;
 
 /// A client asks while a person waits; an estimate now is worth more than a count later.
 const COUNT_WAIT: Duration = Duration::from_secs(3);
@@ -119,11 +119,10 @@ impl Front {
                 ..Edits::default()
             },
         );
-        let mut asked = Request::new(RequestBody::of(&body));
-        *asked.method_mut() = Method::POST;
-        *asked.uri_mut() = provider.count_endpoint.clone()?;
-        *asked.headers_mut() = provider.headers.request(headers, "application/json");
-        let answer = provider.lane.send(asked).answer().await.ok()?;
+        let uri = provider.count_endpoint.clone()?;
+        let headers = provider.headers.request(headers, "application/json");
+        let ask = Ask { method: Method::POST, uri, headers, body };
+        let answer = provider.lane.send(ask).answer().await.ok()?;
         if !answer.status.is_success() {
             return None;
         }

@@ -80,7 +80,8 @@ pub(crate) fn beyond_loopback(listen: SocketAddr) -> bool {
 pub(crate) fn shown(headers: &HeaderMap, tokens: &ClientTokens) -> Shown {
     let mut found = Shown::Nothing;
     for name in KEYS {
-        for value in headers.get_all(&name).iter().filter_map(|value| value.to_str().ok()) {
+        let named = headers.iter().filter(|(known, _)| known.as_str() == name);
+        for value in named.filter_map(|(_, value)| value.to_str().ok()) {
             let value = value.trim();
             let bare = value.split_once(' ').map_or(value, |(_, token)| token.trim());
             match tokens.judge(bare) {
@@ -218,10 +219,12 @@ fn host_name(host: &str) -> &str {
 }
 
 fn is_loopback(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    name == "localhost"
-        || name.ends_with(".localhost")
-        || name.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback()) {
+        return true;
+    }
+    let top = name.rsplit('.').next().unwrap_or_default();
+    top.eq_ignore_ascii_case("localhost")
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {

@@ -115,9 +115,7 @@ impl Driver {
         if !self.inbound.request.facts().stream {
             return;
         }
-        let upstream = self.running.as_ref().map(|running| answer_headers(&running.headers));
-        let mut headers = self.named_headers(Some(index));
-        headers.extend(upstream.unwrap_or_default());
+        let headers = self.answer_headers(index);
         self.client.begin_stream(headers);
         self.client.commit();
     }
@@ -131,10 +129,7 @@ impl Driver {
         match self.whole.take() {
             None => self.client.finish(),
             Some((status, body)) => {
-                let upstream =
-                    self.running.as_ref().map(|running| answer_headers(&running.headers));
-                let mut headers = self.named_headers(Some(index));
-                headers.extend(upstream.unwrap_or_default());
+                let mut headers = self.answer_headers(index);
                 as_json(&mut headers);
                 let bare = body.strip_prefix(BOM).map(|bare| body.slice_ref(bare));
                 self.client.answer(status, headers, bare.unwrap_or(body));
@@ -193,6 +188,15 @@ impl Driver {
         }
         let cut = self.inbound.client.told_by() == ToldBy::Cut && is_worth_another_try(word);
         if cut { self.client.cut() } else { self.client.finish_with(event) }
+    }
+
+    /// Our own, and what of the candidate's goes on.
+    fn answer_headers(&self, index: usize) -> HeaderMap {
+        let mut headers = self.named_headers(Some(index));
+        if let Some(running) = &self.running {
+            answer_headers(&running.headers, &mut headers);
+        }
+        headers
     }
 
     /// G5.

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use http::uri::PathAndQuery;
-use http::{Method, Request, Uri};
+use http::{Method, Uri};
 
 use ekiden_dialect::splice::{
     self, Append, Edits, Effort, MaxTokensName, ThinkingBlocks, ThinkingMode,
@@ -16,7 +16,7 @@ use crate::inbound::Inbound;
 use crate::issuers::Own;
 use crate::plan::CandidateRuntime;
 use crate::relay::repair::{Mend, Reasoning};
-use crate::upstream::RequestBody;
+use crate::upstream::Ask;
 
 /// The budget that stands for adaptive thinking at providers that do not know it, in tokens: what
 /// the vendor's own documentation uses in its examples of extended thinking, doubled.
@@ -112,16 +112,13 @@ pub(crate) fn request(
     inbound: &Inbound,
     candidate: &CandidateRuntime,
     body: &splice::Body,
-) -> Option<Request<RequestBody>> {
+) -> Option<Ask> {
     let provider = &candidate.provider;
     let uri = with_query(provider.endpoint.as_ref()?, inbound, candidate)?;
     let accept =
         if inbound.request.facts().stream { "text/event-stream" } else { "application/json" };
-    let mut request = Request::new(RequestBody::of(body));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = uri;
-    *request.headers_mut() = provider.headers.request(&inbound.headers, accept);
-    Some(request)
+    let headers = provider.headers.request(&inbound.headers, accept);
+    Some(Ask { method: Method::POST, uri, headers, body: body.clone() })
 }
 
 fn with_query(endpoint: &Uri, inbound: &Inbound, candidate: &CandidateRuntime) -> Option<Uri> {

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use crate::body::Body;
 use crate::core::Core;
+use crate::front::text;
 use crate::inbound::{Inbound, SessionKind};
 use crate::plan::CandidateRuntime;
 use crate::upstream::KEYS;
@@ -39,7 +40,7 @@ pub(crate) fn spec(core: &Core, inbound: &Inbound, id: CallId, seed: u64) -> Cal
 /// Credentials of the client, which must not be kept even if an upstream repeats them.
 pub(crate) fn secrets(headers: &HeaderMap) -> Vec<String> {
     KEYS.into_iter()
-        .filter_map(|name| headers.get(name)?.to_str().ok())
+        .filter_map(|name| text(headers, name))
         .map(|value| value.trim_start_matches("Bearer ").trim().to_owned())
         .filter(|value| value.len() >= 8)
         .collect()

@@ -11,13 +11,13 @@ use ekiden_dialect::whole::{End, Whole};
 use ekiden_dialect::{Dialect, request};
 use ekiden_engine::{AttemptId, Class};
 use ekiden_store::masked;
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, Method};
 
 use crate::core::Core;
 use crate::evidence::{self, Around, Judged, Loopback};
 use crate::plan::CandidateRuntime;
 use crate::relay::attempt::{Running, Step, Streamed};
-use crate::upstream::RequestBody;
+use crate::upstream::Ask;
 
 /// Output tokens that are asked for.
 const TOKENS_MAX: u32 = 8;
@@ -60,11 +60,10 @@ impl Core {
         let dropped = &provider.settings.drop_fields;
         let drop: Vec<&str> = dropped.iter().map(String::as_str).collect();
         let body = splice(&read, &Edits { drop_members: &drop, ..Edits::default() });
-        let mut request = Request::new(RequestBody::of(&body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = endpoint.clone();
-        *request.headers_mut() = provider.headers.request(&HeaderMap::new(), "application/json");
-        let sending = provider.lane.send_fresh(request);
+        let (uri, asked) = (endpoint.clone(), body.clone());
+        let headers = provider.headers.request(&HeaderMap::new(), "application/json");
+        let ask = Ask { method: Method::POST, uri, headers, body: asked };
+        let sending = provider.lane.send_fresh(ask);
         let sent = (body, 0);
         let mut running =
             Running::start(AttemptId(1), 0, sent, sending, Streamed::No, (dialect, 1));

@@ -1,4 +1,5 @@
-//! The body of a request: pieces that all attempts of a call share.
+//! The body of a request in the hands of the library's client: pieces that all attempts of a call
+//! share.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -21,7 +22,7 @@ pub(crate) struct RequestBody {
 }
 
 impl RequestBody {
-    pub(crate) fn of(body: &splice::Body) -> Self {
+    pub(super) fn of(body: &splice::Body) -> Self {
         let mut pieces: Vec<Bytes> = body.pieces().cloned().collect();
         pieces.reverse();
         Self { pieces, left: body.len() as u64 }
@@ -37,16 +38,6 @@ impl RequestBody {
             self.pieces = vec![whole.freeze()];
         }
         self
-    }
-
-    /// How many bytes are left of it.
-    pub(super) const fn len(&self) -> u64 {
-        self.left
-    }
-
-    /// In order of sending, the last one first.
-    pub(super) fn into_pieces(self) -> Vec<Bytes> {
-        self.pieces
     }
 }
 

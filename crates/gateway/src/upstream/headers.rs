@@ -3,7 +3,7 @@
 //! It refuses everything that is not on a list: a client's key, cookies and session ids never reach
 //! a provider, and a provider's limits and cookies never reach a client.
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret;
 
@@ -16,41 +16,35 @@ pub(crate) const HOP: HeaderName = HeaderName::from_static("x-ekiden-hop");
 /// Anthropic's API version where the client names none.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// Headers of a client that go to the dialect's own vendor.
-const TO_VENDOR: [HeaderName; 5] = [
-    USER_AGENT,
-    HeaderName::from_static("anthropic-beta"),
-    HeaderName::from_static("openai-beta"),
-    HeaderName::from_static("x-app"),
-    HeaderName::from_static("anthropic-dangerous-direct-browser-access"),
+/// Headers of a client that go to the dialect's own vendor. Like all lists here they are looked
+/// through for each of the few headers that came, which costs less than asking a map for every one.
+const TO_VENDOR: [&str; 5] = [
+    "user-agent",
+    "anthropic-beta",
+    "openai-beta",
+    "x-app",
+    "anthropic-dangerous-direct-browser-access",
 ];
 
 /// Where it names the version of Anthropic's API.
 const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
 /// Where clients show keys.
-pub(crate) const KEYS: [HeaderName; 4] = [
-    AUTHORIZATION,
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("api-key"),
-    HeaderName::from_static("x-goog-api-key"),
-];
+pub(crate) const KEYS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
 /// Headers of an answer that go on to the client.
-const TO_CLIENT: [HeaderName; 4] = [
-    CONTENT_TYPE,
-    HeaderName::from_static("request-id"),
-    HeaderName::from_static("x-request-id"),
-    HeaderName::from_static("openai-processing-ms"),
-];
+const TO_CLIENT: [&str; 4] = ["content-type", "request-id", "x-request-id", "openai-processing-ms"];
 
 /// Those of an error that goes on as it came.
-const OF_ERRORS: [HeaderName; 2] = [RETRY_AFTER, HeaderName::from_static("x-should-retry")];
+const OF_ERRORS: [&str; 2] = ["retry-after", "x-should-retry"];
+
+/// Headers in the order in which they go out: nobody looks anything up in them.
+pub(crate) type HeaderList = Vec<(HeaderName, HeaderValue)>;
 
 /// The headers of every request to one provider.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestHeaders {
-    fixed: HeaderMap,
+    fixed: HeaderList,
     dialect: Dialect,
     profile: Profile,
 }
@@ -86,30 +80,31 @@ impl RequestHeaders {
                 insert_secret(&mut fixed, name, value.expose_secret());
             }
         }
+        let fixed = fixed.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         Self { fixed, dialect, profile: provider.profile }
     }
 
     /// For one request: what the provider always gets, and what of the client's may go on.
-    pub(crate) fn request(&self, client: &HeaderMap, accept: &'static str) -> HeaderMap {
-        let mut headers = self.fixed.clone();
-        headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        // Gateways before us stay named: a loop may lead through several (R6).
-        for hop in client.get_all(&HOP) {
-            headers.append(HOP, hop.clone());
-        }
-        if self.profile == Profile::Native {
-            for name in TO_VENDOR {
-                if let Some(value) = client.get(&name) {
-                    headers.insert(name, value.clone());
-                }
+    pub(crate) fn request(&self, client: &HeaderMap, accept: &'static str) -> HeaderList {
+        let mut headers = HeaderList::with_capacity(self.fixed.len() + 1 + client.len());
+        headers.extend_from_slice(&self.fixed);
+        put(&mut headers, &ACCEPT, HeaderValue::from_static(accept));
+        let mut before = None;
+        for (name, value) in client {
+            // Gateways before us stay named: a loop may lead through several (R6).
+            if *name == HOP {
+                headers.push((HOP, value.clone()));
+            } else if before != Some(name) && self.goes_on(name) {
+                put(&mut headers, name, value.clone());
             }
-        }
-        if self.dialect == Dialect::AnthropicMessages
-            && let Some(version) = client.get(VERSION)
-        {
-            headers.insert(VERSION, version.clone());
+            before = Some(name);
         }
         headers
+    }
+
+    fn goes_on(&self, name: &HeaderName) -> bool {
+        (self.profile == Profile::Native && TO_VENDOR.contains(&name.as_str()))
+            || (self.dialect == Dialect::AnthropicMessages && *name == VERSION)
     }
 
     /// Whether the client's query goes on.
@@ -125,36 +120,50 @@ fn insert_secret(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// What of an answer's headers goes on to the client.
-pub(crate) fn answer_headers(upstream: &HeaderMap) -> HeaderMap {
-    picked(upstream, TO_CLIENT.into_iter())
+/// Sets a header, in the place of what it was before.
+fn put(headers: &mut HeaderList, name: &HeaderName, value: HeaderValue) {
+    match headers.iter_mut().find(|(known, _)| known == name) {
+        Some((_, before)) => *before = value,
+        None => headers.push((name.clone(), value)),
+    }
+}
+
+/// Adds what of an answer's headers goes on to the client.
+pub(crate) fn answer_headers(upstream: &HeaderMap, out: &mut HeaderMap) {
+    pick(upstream, out, |name| TO_CLIENT.contains(&name));
 }
 
 /// The same for an error that goes on as it came.
 pub(crate) fn error_headers(upstream: &HeaderMap) -> HeaderMap {
-    picked(upstream, TO_CLIENT.into_iter().chain(OF_ERRORS))
+    let mut out = HeaderMap::new();
+    pick(upstream, &mut out, |name| TO_CLIENT.contains(&name) || OF_ERRORS.contains(&name));
+    out
 }
 
-fn picked(upstream: &HeaderMap, names: impl Iterator<Item = HeaderName>) -> HeaderMap {
-    let mut out = HeaderMap::new();
-    for name in names {
-        if let Some(value) = upstream.get(&name) {
-            out.insert(name, value.clone());
+/// Of a header that came twice the first value counts.
+fn pick(upstream: &HeaderMap, out: &mut HeaderMap, wanted: impl Fn(&str) -> bool) {
+    let mut before = None;
+    for (name, value) in upstream {
+        if before != Some(name) && wanted(name.as_str()) {
+            out.insert(name.clone(), value.clone());
         }
+        before = Some(name);
     }
-    out
 }
 
 /// What of a client's headers a call needs, copied: the others are not kept, and neither is the
 /// buffer that they were read into.
 pub(crate) fn client_headers(client: &HeaderMap) -> HeaderMap {
     let mut kept = HeaderMap::new();
-    let names = TO_VENDOR.into_iter().chain(KEYS).chain([VERSION, HOP]);
-    for name in names {
-        for value in client.get_all(&name) {
-            if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
-                kept.append(name.clone(), copy);
-            }
+    for (name, value) in client {
+        let word = name.as_str();
+        let needed = TO_VENDOR.contains(&word)
+            || KEYS.contains(&word)
+            || word == VERSION.as_str()
+            || word == HOP.as_str();
+        if needed && let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+            // A name never holds on to the buffer: the library copies those that it does not know.
+            kept.append(name.clone(), copy);
         }
     }
     kept
@@ -195,8 +204,14 @@ mod tests {
         for (profile, knows) in [("native", true), ("compatible", false)] {
             let headers =
                 RequestHeaders::new(&provider(profile), Dialect::AnthropicMessages, "instance");
-            let sent = headers.request(&client(), "application/json");
+            let sent: HeaderMap =
+                headers.request(&client(), "application/json").into_iter().collect();
             assert_eq!(sent.get("anthropic-beta").is_some(), knows);
+            assert_eq!(
+                sent.get_all("user-agent").iter().count(),
+                1,
+                "the client's is in its place"
+            );
             assert_eq!(sent.get("user-agent").is_some_and(|value| value == "claude-cli/2"), knows);
             assert_eq!(sent.get("x-api-key").map(HeaderValue::as_bytes), Some(&b"secret-0000"[..]));
             for name in ["authorization", "cookie", "x-claude-code-session-id"] {
@@ -231,7 +246,9 @@ mod tests {
             names.sort();
             names
         };
-        assert_eq!(names(&answer_headers(&answer)), ["content-type", "x-request-id"]);
+        let mut of_answer = HeaderMap::new();
+        answer_headers(&answer, &mut of_answer);
+        assert_eq!(names(&of_answer), ["content-type", "x-request-id"]);
         let of_error = ["content-type", "retry-after", "x-request-id"];
         assert_eq!(names(&error_headers(&answer)), of_error);
     }

@@ -6,15 +6,28 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body::Body as _;
 use hyper_util::client::legacy::ResponseFuture;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 
+use ekiden_dialect::splice;
+
+use super::HttpClient;
+use super::body::RequestBody;
 use super::conn::{Hold, LibraryBody, Mark};
 use super::fault::{Fault, body_fault, request_fault};
 use super::h1::{Exchange, OwnBody};
-use super::{HttpClient, RequestBody};
+use super::headers::HeaderList;
+
+/// A request to a provider.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderList,
+    pub(crate) body: splice::Body,
+}
 
 /// A request that was sent. Dropping it, or its answer before that is complete, closes its
 /// connection at once, whatever of the request is still to be written.
@@ -62,8 +75,14 @@ pub(crate) enum AnswerBody {
 }
 
 impl Sending {
-    pub(super) fn asked(client: &HttpClient, request: Request<RequestBody>) -> Self {
-        let mut request = request.map(RequestBody::joined);
+    pub(super) fn asked(client: &HttpClient, ask: Ask) -> Self {
+        let Ask { method, uri, headers, body } = ask;
+        let mut request = Request::new(RequestBody::of(&body).joined());
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        headers.into_iter().for_each(|(name, value)| {
+            request.headers_mut().append(name, value);
+        });
         let captured = capture_connection(&mut request);
         let answer = client.request(request);
         Self::Library(Box::new(Asked { answer, captured, reused: None, hold: None }))

@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use http::Request;
 
 use crate::upstream::connect::ConnectFault;
 use crate::upstream::fault::{At, Fault, broke, closed, connect_fault, malformed};
-use crate::upstream::{Answer, AnswerBody, Progress, RequestBody};
+use crate::upstream::{Answer, AnswerBody, Ask, Progress};
 
 use super::Malformed;
 use super::chunked::Chunks;
@@ -35,7 +34,7 @@ pub(crate) struct Exchange {
 }
 
 enum State {
-    Connecting(Connecting, Option<Request<RequestBody>>),
+    Connecting(Connecting, Option<Ask>),
     Open(Open),
     Over,
 }
@@ -78,16 +77,16 @@ impl std::fmt::Debug for Exchange {
 }
 
 impl Exchange {
-    pub(crate) fn start(pool: &Arc<Pool>, reuse: Reuse, request: Request<RequestBody>) -> Self {
+    pub(crate) fn start(pool: &Arc<Pool>, reuse: Reuse, ask: Ask) -> Self {
         let resting = match reuse {
             Reuse::May => pool.take(),
             Reuse::Never => None,
         };
         let state = match resting {
-            Some(wire) => State::Open(Open::new(wire, request)),
+            Some(wire) => State::Open(Open::new(wire, &ask)),
             None => {
-                let connecting = Arc::clone(pool).connect(request.uri().clone());
-                State::Connecting(Box::pin(connecting), Some(request))
+                let connecting = Arc::clone(pool).connect(ask.uri.clone());
+                State::Connecting(Box::pin(connecting), Some(ask))
             }
         };
         Self { pool: Arc::clone(pool), state }
@@ -97,18 +96,16 @@ impl Exchange {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Progress> {
         loop {
             match &mut self.state {
-                State::Connecting(connecting, request) => {
-                    match ready!(connecting.as_mut().poll(cx)) {
-                        Ok(wire) => {
-                            let Some(request) = request.take() else { return Poll::Pending };
-                            self.state = State::Open(Open::new(wire, request));
-                        }
-                        Err(fault) => {
-                            self.state = State::Over;
-                            return Poll::Ready(Progress::Failed(connect_fault(&fault)));
-                        }
+                State::Connecting(connecting, ask) => match ready!(connecting.as_mut().poll(cx)) {
+                    Ok(wire) => {
+                        let Some(ask) = ask.take() else { return Poll::Pending };
+                        self.state = State::Open(Open::new(wire, &ask));
                     }
-                }
+                    Err(fault) => {
+                        self.state = State::Over;
+                        return Poll::Ready(Progress::Failed(connect_fault(&fault)));
+                    }
+                },
                 State::Open(open) => {
                     let polled = open.poll(cx);
                     if polled.is_pending() && !std::mem::replace(&mut open.told, true) {
@@ -153,8 +150,8 @@ impl Exchange {
 }
 
 impl Open {
-    fn new(wire: Wire, request: Request<RequestBody>) -> Self {
-        let out = Outgoing::of(request, wire.form());
+    fn new(wire: Wire, ask: &Ask) -> Self {
+        let out = Outgoing::of(ask, wire.form());
         Self { wire, out, seen: BytesMut::new(), interim: 0, told: false }
     }
 

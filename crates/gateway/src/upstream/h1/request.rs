@@ -1,9 +1,9 @@
 //! A request as bytes. It refuses headers that would frame it anew: its length is told here, once.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use http::{HeaderName, Request, Uri, header};
+use http::{HeaderName, Uri, header};
 
-use crate::upstream::RequestBody;
+use crate::upstream::Ask;
 
 /// Up to this size head and body are joined: one write costs less than the copy.
 const JOINED_MAX: usize = 64 * 1024;
@@ -28,21 +28,21 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// The bytes of a request.
-    pub(super) fn of(request: Request<RequestBody>, form: Form) -> Self {
-        let (parts, body) = request.into_parts();
-        let joined = body.len() <= JOINED_MAX as u64;
-        let room = if joined { body.len() as usize } else { 0 };
+    pub(super) fn of(ask: &Ask, form: Form) -> Self {
+        let size = ask.body.len();
+        let joined = size <= JOINED_MAX;
+        let room = if joined { size } else { 0 };
         let mut head = BytesMut::with_capacity(HEAD_ROUGHLY + room);
-        head.put_slice(parts.method.as_str().as_bytes());
+        head.put_slice(ask.method.as_str().as_bytes());
         head.put_u8(b' ');
-        target(&mut head, &parts.uri, form);
+        target(&mut head, &ask.uri, form);
         head.put_slice(b" HTTP/1.1\r\n");
-        if !parts.headers.contains_key(header::HOST) {
+        if !ask.headers.iter().any(|(name, _)| *name == header::HOST) {
             head.put_slice(b"host: ");
-            host(&mut head, &parts.uri);
+            host(&mut head, &ask.uri);
             head.put_slice(b"\r\n");
         }
-        for (name, value) in &parts.headers {
+        for (name, value) in &ask.headers {
             if !is_framing(name) {
                 head.put_slice(name.as_str().as_bytes());
                 head.put_slice(b": ");
@@ -51,14 +51,14 @@ impl Outgoing {
             }
         }
         head.put_slice(b"content-length: ");
-        head.put_slice(body.len().to_string().as_bytes());
+        head.put_slice(size.to_string().as_bytes());
         head.put_slice(b"\r\n\r\n");
-        let mut pieces = body.into_pieces();
         if joined {
-            for piece in pieces.drain(..).rev() {
-                head.put_slice(&piece);
-            }
+            ask.body.pieces().for_each(|piece| head.put_slice(piece));
+            return Self { pieces: vec![head.freeze()] };
         }
+        let mut pieces: Vec<Bytes> = ask.body.pieces().cloned().collect();
+        pieces.reverse();
         pieces.push(head.freeze());
         Self { pieces }
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use ekiden_classify::TransportKind;
 use ekiden_dialect::splice::{Edits, splice};
 use ekiden_dialect::{Dialect, request as dialect_request};
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::{HeaderName, HeaderValue, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::{sleep, timeout};
 
@@ -18,7 +18,8 @@ use super::*;
 use crate::tasks::Tasks;
 use crate::upstream::connect::Connector;
 use crate::upstream::fault::{At, Fault};
-use crate::upstream::{Answer, RequestBody, Sending};
+use crate::upstream::headers::HeaderList;
+use crate::upstream::{Answer, Ask, Sending};
 
 /// What the far side does on one connection: for each request one answer in pieces, then it stays
 /// silent, or closes.
@@ -114,20 +115,21 @@ fn is_whole(asked: &str) -> bool {
     body.len() == length.unwrap().parse::<usize>().unwrap()
 }
 
-fn asked_with(text: &str, headers: HeaderMap) -> Request<RequestBody> {
+fn asked_with(text: &str, headers: HeaderList) -> Ask {
     let body = Bytes::from(format!(
         "{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{text}\"}}]}}"
     ));
     let read = dialect_request::read(Dialect::OpenAiChat, &body).unwrap();
-    let mut asked = Request::new(RequestBody::of(&splice(&read, &Edits::default())));
-    *asked.method_mut() = Method::POST;
-    *asked.uri_mut() = "http://user:secret@a.example:8080/v1/chat?x=1".parse().unwrap();
-    *asked.headers_mut() = headers;
-    asked
+    Ask {
+        method: Method::POST,
+        uri: "http://user:secret@a.example:8080/v1/chat?x=1".parse().unwrap(),
+        headers,
+        body: splice(&read, &Edits::default()),
+    }
 }
 
-fn asked() -> Request<RequestBody> {
-    asked_with("hi", HeaderMap::new())
+fn asked() -> Ask {
+    asked_with("hi", HeaderList::new())
 }
 
 async fn begin(pool: &Arc<Pool>) -> Result<Answer, Fault> {
@@ -292,7 +294,7 @@ fn an_answer_at_rest_is_read_as_one_on_the_wire() {
 async fn g14_a_request_is_framed_once_whatever_headers_are_set() {
     let far = Far::default();
     let pool = far.pool(vec![line(&[&[HI]], Then::Stays)]);
-    let mut headers = HeaderMap::new();
+    let mut headers = HeaderList::new();
     for (name, value) in [
         ("content-length", "3"),
         ("transfer-encoding", "chunked"),
@@ -300,7 +302,7 @@ async fn g14_a_request_is_framed_once_whatever_headers_are_set() {
         ("expect", "100-continue"),
         ("x-mine", "yes"),
     ] {
-        headers.insert(name, HeaderValue::from_static(value));
+        headers.push((HeaderName::from_static(name), HeaderValue::from_static(value)));
     }
     let exchange = Exchange::start(&pool, Reuse::May, asked_with("hi", headers));
     let answer = Sending::Own(Box::new(exchange)).answer().await.unwrap();
@@ -316,7 +318,7 @@ async fn g14_a_request_is_framed_once_whatever_headers_are_set() {
 
 #[test]
 fn a_proxy_of_plain_requests_is_told_the_whole_url() {
-    let out = super::request::Outgoing::of(asked(), Form::Absolute);
+    let out = super::request::Outgoing::of(&asked(), Form::Absolute);
     let begin = b"POST http://a.example:8080/v1/chat?x=1 HTTP/1.1\r\nhost: a.example:8080\r\n";
     assert!(out.next().unwrap().starts_with(begin));
 }
@@ -435,7 +437,7 @@ async fn an_answer_before_the_request_is_out_is_read_and_the_rest_is_not_sent() 
     let far = Far::default();
     let narrow = Line { room: 256, ..line(&[&[answer]], Then::Closes) };
     let pool = far.pool(vec![narrow, line(&[&[HI]], Then::Stays)]);
-    let long = asked_with(&"x".repeat(100_000), HeaderMap::new());
+    let long = asked_with(&"x".repeat(100_000), HeaderList::new());
     let exchange = Exchange::start(&pool, Reuse::May, long);
     let answer = Sending::Own(Box::new(exchange)).answer().await.unwrap();
     assert_eq!(answer.status, 413);
@@ -449,7 +451,7 @@ async fn a_body_larger_than_what_is_joined_goes_out_whole() {
     let far = Far::default();
     let pool = far.pool(vec![line(&[&[HI]], Then::Stays)]);
     let text = "x".repeat(200_000);
-    let exchange = Exchange::start(&pool, Reuse::May, asked_with(&text, HeaderMap::new()));
+    let exchange = Exchange::start(&pool, Reuse::May, asked_with(&text, HeaderList::new()));
     assert_eq!(Sending::Own(Box::new(exchange)).answer().await.unwrap().status, 200);
     assert!(far.heard()[0].contains(&text));
 }
