@@ -3,8 +3,10 @@
 //! It refuses to hold what nobody allowed: a body that is announced too large, or for which there is
 //! no room, is not read at all; room is taken by what has come, not by what is announced (G14).
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -92,9 +94,7 @@ where
     let collecting = async {
         let mut body = pin!(body);
         let mut whole = Gathered::default();
-        while let Some(frame) =
-            tokio::time::timeout(PIECE_WAIT, body.frame()).await.map_err(|_| IntakeError::Slow)?
-        {
+        while let Some(frame) = within(PIECE_WAIT, body.frame()).await? {
             let Ok(data) = frame.map_err(|_| IntakeError::Cut)?.into_data() else { continue };
             let size = (whole.len() + data.len()) as u64;
             if size > body_max_bytes {
@@ -107,10 +107,18 @@ where
         }
         Ok(whole.into_bytes())
     };
-    let bytes =
-        tokio::time::timeout(BODY_WAIT, collecting).await.map_err(|_| IntakeError::Slow)??;
+    let bytes = within(BODY_WAIT, collecting).await??;
     held.shrink_to(bytes.len() as u64);
     Ok(Raw { bytes, codings, held })
+}
+
+/// Waits no longer than that. Most bodies come with their head: they cost no look at a clock.
+async fn within<F: Future>(wait: Duration, work: F) -> Result<F::Output, IntakeError> {
+    let mut work = pin!(work);
+    if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+        return Ok(done);
+    }
+    tokio::time::timeout(wait, work).await.map_err(|_| IntakeError::Slow)
 }
 
 /// Takes room for `size` bytes that have come: the whole step where there is room for it.

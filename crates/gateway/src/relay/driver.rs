@@ -118,7 +118,7 @@ impl Driver {
                 inbound.permit.payer.clone(),
             ),
             client: ClientEnd::new(inbound.dialect, usage),
-            timer: Timer::new(core.clock.instant(began.mono_ms)),
+            timer: Timer::default(),
             next_beat_ms: streamed.then(|| began.mono_ms + keepalive_after_ms),
             call: Call::new(spec),
             open: Some(open),
