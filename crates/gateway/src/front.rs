@@ -10,6 +10,7 @@ mod bind;
 mod client;
 mod coding;
 mod count;
+mod gate;
 mod guard;
 mod intake;
 mod io;

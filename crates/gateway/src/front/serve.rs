@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::front::Front;
+use crate::front::gate::Gated;
 use crate::front::io::{Answering, Bounded};
 use crate::front::limits::{Bound, Share};
 use crate::tasks::Tasks;
@@ -99,10 +100,10 @@ impl Connections {
         // Without it each event of a stream would wait for the acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
         let serving = serve(stream, Arc::clone(front), self.stage.clone());
-        drop(self.tasks.spawn(async move {
+        drop(self.tasks.spawn(Gated::new(async move {
             let _share = share;
             serving.await;
-        }));
+        })));
     }
 }
 
