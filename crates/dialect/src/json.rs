@@ -177,6 +177,12 @@ impl<'a> Scanner<'a> {
         start..start + text.raw.len() + 2
     }
 
+    /// The same without its quotes.
+    pub(crate) fn inside(&self, text: Text<'a>) -> Span {
+        let Span { start, end } = self.written(text);
+        start + 1..end - 1
+    }
+
     /// The text of a value that was passed.
     pub(crate) fn slice(&self, span: &Span) -> &'a str {
         &self.text[span.clone()]
@@ -452,6 +458,22 @@ fn plain_len(bytes: &[u8]) -> usize {
     }
     let rest = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
     rest.map_or(bytes.len(), |rest| at + rest)
+}
+
+/// Whether the bytes can stand between the quotes of a string.
+pub(crate) fn is_string_inside(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    loop {
+        rest = &rest[plain_len(rest)..];
+        match rest.first() {
+            None => return std::str::from_utf8(bytes).is_ok(),
+            Some(b'\\') => match escape_end(rest, 0) {
+                Ok(end) => rest = &rest[end..],
+                Err(_) => return false,
+            },
+            Some(_) => return false,
+        }
+    }
 }
 
 /// Where the escape that starts at `at` ends.

@@ -3,6 +3,7 @@
 //! It refuses to keep or to forward anything: the gateway holds the events, and this says whether
 //! one is progress, visible output, an error or the end. Every attempt has a reader of its own.
 
+mod again;
 mod anthropic;
 mod chat;
 mod responses;
@@ -16,6 +17,7 @@ pub use usage::{UsageView, hide_usage};
 use crate::Dialect;
 use crate::sse::Event;
 
+use again::{Again, Shows};
 pub(crate) use anthropic::Anthropic;
 pub(crate) use chat::Chat;
 pub(crate) use responses::Responses;
@@ -44,6 +46,7 @@ pub struct Reader {
     terminal: bool,
     /// The upstream has told of an error: whatever else it sent, this answer is not whole.
     failed: bool,
+    again: Again,
     state: State,
 }
 
@@ -69,11 +72,39 @@ impl Reader {
             Dialect::OpenAiResponses => State::Responses(Responses::default()),
             Dialect::AnthropicMessages => State::Anthropic(Anthropic::default()),
         };
-        Self { answer: Answer::default(), terminal: false, failed: false, state }
+        Self {
+            answer: Answer::default(),
+            terminal: false,
+            failed: false,
+            again: Again::default(),
+            state,
+        }
     }
 
     /// Reads the next event.
     pub fn read(&mut self, event: &Event) -> Beat {
+        match self.again.hear(event) {
+            Some(Shows::Output) => return Beat::Output,
+            Some(Shows::Reasoning) => return Beat::Reasoning,
+            None => {}
+        }
+        let beat = self.read_whole(event);
+        let shows = match beat {
+            Beat::Output => Some(Shows::Output),
+            Beat::Reasoning => Some(Shows::Reasoning),
+            Beat::Wire | Beat::Terminal | Beat::Error(_) | Beat::Malformed(_) => None,
+        };
+        let text = match &mut self.state {
+            State::Chat(chat) => chat.take_text(),
+            // Its events are numbered: no two are alike.
+            State::Responses(_) => None,
+            State::Anthropic(anthropic) => anthropic.take_text(),
+        };
+        self.again.note(event, text.zip(shows));
+        beat
+    }
+
+    fn read_whole(&mut self, event: &Event) -> Beat {
         let Some(data) = event.data() else { return self.bare(event) };
         if event.name() == "error" {
             // Under this name even what is no JSON is an error, in words.

@@ -25,6 +25,12 @@ proptest! {
     }
 
     #[test]
+    fn what_can_stand_in_a_string_is_what_makes_one(inside in "[a-c\"\\\\/nux0\u{1}\u{7f}é汉]{0,24}") {
+        let text = format!("\"{inside}\"");
+        prop_assert_eq!(is_string_inside(inside.as_bytes()), serde_json::from_str::<IgnoredAny>(&text).is_ok());
+    }
+
+    #[test]
     fn members_stand_where_serde_json_finds_them(text in testing::json()) {
         let mut scanner = Scanner::new(&text);
         if scanner.kind() == Ok(Kind::Array) {

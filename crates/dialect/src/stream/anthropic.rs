@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::answer::{
     Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
 };
-use crate::json::{JsonError, Scanner, Text};
+use crate::json::{JsonError, Scanner, Span, Text};
 use crate::stream::Heard;
 
 /// Highest index of a block that is told apart; what is beyond shares it, so that no upstream can
@@ -21,6 +21,8 @@ pub(crate) struct Anthropic {
     torn: bool,
     /// The signature of the block, which may come in pieces.
     signature: String,
+    /// Where the text stands that is all that the last event told.
+    text: Option<Span>,
 }
 
 /// What one object says, whichever event it is.
@@ -38,6 +40,8 @@ struct Seen<'a> {
     /// Signatures of whole blocks, or a piece of one.
     signatures: Vec<Text<'a>>,
     stop: Option<Cow<'a, str>>,
+    /// The last text of a delta that has something in it.
+    text: Option<Text<'a>>,
 }
 
 impl Anthropic {
@@ -47,6 +51,12 @@ impl Anthropic {
 
     pub(crate) const fn is_torn(&self) -> bool {
         self.torn || !self.calls.is_empty()
+    }
+
+    /// Where in the last event's text, quotes left out, the one text stands that can be another
+    /// without a change to anything that was heard.
+    pub(crate) const fn take_text(&mut self) -> Option<Span> {
+        self.text.take()
     }
 
     pub(crate) fn event(
@@ -82,6 +92,10 @@ impl Anthropic {
                     balance.feed(&piece.decode());
                 }
                 self.sign(&seen);
+                // Arguments are weighed, and signatures joined, piece by piece.
+                let plain = seen.arguments.is_none() && seen.signatures.is_empty();
+                let piece = seen.text.filter(|_| plain);
+                self.text = piece.map(|piece| Scanner::new(text).inside(piece));
                 Ok(seen.shown.into())
             }
             "message_start" => Ok(seen.shown.into()),
@@ -171,12 +185,12 @@ impl<'a> Seen<'a> {
 
     fn delta(&mut self, value: &mut Scanner<'a>, key: Text<'a>) -> Result<(), JsonError> {
         match &*key.decode() {
-            "text" => self.shown.output |= filled_text(value)?,
+            "text" => self.shown.output |= self.filled(value)?,
             "partial_json" => {
                 self.arguments = value.text_or_skip()?.filter(|piece| !piece.is_empty());
                 self.shown.output |= self.arguments.is_some();
             }
-            "thinking" => self.shown.reasoning |= filled_text(value)?,
+            "thinking" => self.shown.reasoning |= self.filled(value)?,
             "signature" => {
                 let piece = value.text_or_skip()?.filter(|piece| !piece.is_empty());
                 self.shown.reasoning |= piece.is_some();
@@ -186,6 +200,13 @@ impl<'a> Seen<'a> {
             _ => value.pass()?,
         }
         Ok(())
+    }
+
+    /// Passes one value and says whether it is a text with something in it, which is noted.
+    fn filled(&mut self, value: &mut Scanner<'a>) -> Result<bool, JsonError> {
+        let text = value.text_or_skip()?.filter(|text| !text.is_empty());
+        self.text = text.or(self.text);
+        Ok(text.is_some())
     }
 
     fn note_stop(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {

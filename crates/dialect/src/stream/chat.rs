@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::answer::{
     Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
 };
-use crate::json::{JsonError, Kind, Scanner, Text};
+use crate::json::{JsonError, Kind, Scanner, Span, Text};
 use crate::stream::Heard;
 
 /// Finish reasons by which an upstream says that it broke: OpenRouter, Zhipu, DeepSeek, vLLM.
@@ -23,6 +23,8 @@ const ERROR_WORDS: [&str; 6] = ["message", "detail", "error_code", "error_msg", 
 pub(crate) struct Chat {
     expected: u32,
     choices: Vec<Choice>,
+    /// Where the text stands that is all that the last object told.
+    text: Option<Span>,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,7 @@ struct Seen<'a> {
 
 impl Chat {
     pub(crate) const fn new(expected: u32) -> Self {
-        Self { expected, choices: Vec::new() }
+        Self { expected, choices: Vec::new(), text: None }
     }
 
     pub(crate) fn tool_open(&self) -> bool {
@@ -95,6 +97,12 @@ impl Chat {
             Some(Finish::Stop | Finish::Other | Finish::ToolCalls) => choice.is_torn(),
             Some(Finish::Truncated | Finish::Filtered) | None => false,
         })
+    }
+
+    /// Where in the last object's text, quotes left out, the one text stands that can be another
+    /// without a change to anything that was heard.
+    pub(crate) const fn take_text(&mut self) -> Option<Span> {
+        self.text.take()
     }
 
     #[cfg(test)]
@@ -135,6 +143,11 @@ impl Chat {
         if seen.error || (seen.error_words && !seen.choices) {
             return Ok(Heard::Error);
         }
+        self.text = match seen.parts.as_slice() {
+            // Arguments are weighed piece by piece.
+            [only] if only.arguments.is_empty() => only.text.map(|text| scanner.inside(text)),
+            _ => None,
+        };
         let mut shown = Shown::default();
         let mut broke = None;
         for part in &seen.parts {
@@ -206,6 +219,8 @@ struct Part<'a> {
     tool: bool,
     /// Pieces of arguments, with the index of their call.
     arguments: Vec<(u64, Text<'a>)>,
+    /// The last text of the delta that has something in it.
+    text: Option<Text<'a>>,
 }
 
 impl<'a> Part<'a> {
@@ -214,7 +229,7 @@ impl<'a> Part<'a> {
             match &*key.decode() {
                 "content" => self.content(inner)?,
                 "refusal" => self.shown.output |= filled_text(inner)?,
-                "reasoning_content" | "reasoning" => self.shown.reasoning |= filled_text(inner)?,
+                "reasoning_content" | "reasoning" => self.shown.reasoning |= self.filled(inner)?,
                 "reasoning_details" => inner.array_or_skip(|detail| {
                     self.shown.reasoning = true;
                     detail.pass()
@@ -245,10 +260,17 @@ impl<'a> Part<'a> {
         })
     }
 
+    /// Passes one value and says whether it is a text with something in it, which is noted.
+    fn filled(&mut self, value: &mut Scanner<'a>) -> Result<bool, JsonError> {
+        let text = value.text_or_skip()?.filter(|text| !text.is_empty());
+        self.text = text.or(self.text);
+        Ok(text.is_some())
+    }
+
     /// A string, or Mistral's list of typed parts.
     fn content(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
         if value.kind()? != Kind::Array {
-            self.shown.output |= filled_text(value)?;
+            self.shown.output |= self.filled(value)?;
             return Ok(());
         }
         value.array(|parts| {

@@ -163,6 +163,30 @@ fn comments_empty_data_and_pings_are_wire() {
 }
 
 #[test]
+fn pieces_that_differ_in_their_text_alone_are_not_read_whole() {
+    let anthropic = |text: &str| TEXT.replace("hi", text);
+    let chat = |text: &str| choice(&format!(r#"{{"content":"{text}"}}"#), "null");
+    for (dialect, piece) in
+        [(OpenAiChat, &chat as &dyn Fn(&str) -> String), (AnthropicMessages, &anthropic)]
+    {
+        let mut reader = Reader::new(dialect);
+        assert_eq!(reader.again.hear(&data(&piece("a"))), None, "the first one");
+        for text in ["a", "of any length", r#"with \"escapes\" \u6c49 and 汉字"#] {
+            assert_eq!(reader.read(&data(&piece(text))), Beat::Output);
+            let next = |text: &str| reader.again.hear(&data(&piece(text)));
+            assert_eq!(next("b"), Some(Shows::Output));
+            for other in ["", r#"a","b":"c"#, "\\", "a\tb"] {
+                assert_eq!(next(other), None, "{other:?}");
+            }
+            let late = format!("event: error\ndata: {}\n\n", piece("b"));
+            assert_eq!(reader.again.hear(&event(&late)), None);
+        }
+        assert_eq!(beats(&mut reader, &[&piece("")]), "w");
+        assert_eq!(reader.again.hear(&data(&piece("b"))), None, "the last one told no text");
+    }
+}
+
+#[test]
 fn k1_an_error_event_hands_its_text_on_unchanged() {
     let text = r#"{"type":"error" , "error":{"type":"overloaded_error"}}"#;
     for dialect in Dialect::ALL {
@@ -441,7 +465,55 @@ fn usage_that_the_client_did_not_ask_for_is_taken_out() {
     }
 }
 
+/// Events that are alike but for one text, in every dialect, and some that are like none.
+fn alike() -> impl Strategy<Value = String> {
+    let text = || prop_oneof![testing::string(), Just("\"\"".to_owned()), testing::json()];
+    let delta = |json: &str| choice(json, "null");
+    prop_oneof![
+        4 => text().prop_map(move |text| delta(&format!(r#"{{"content":{text}}}"#))),
+        1 => text().prop_map(move |text| delta(&format!(r#"{{"reasoning_content":{text}}}"#))),
+        1 => text().prop_map(move |text| delta(&format!(r#"{{"content":"","reasoning":{text}}}"#))),
+        1 => text().prop_map(move |text| delta(&format!(r#"{{"content":{text},"tool_calls":[{{"function":{{"name":"f","arguments":{text}}}}}]}}"#))),
+        1 => text().prop_map(move |text| delta(&format!(r#"{{"tool_calls":[{{"function":{{"arguments":{text}}}}}]}}"#))),
+        1 => text().prop_map(|text| choice(&format!(r#"{{"content":{text}}}"#), "\"stop\"")),
+        1 => text().prop_map(|text| choice(r#"{"content":"x"}"#, &text)),
+        1 => text().prop_map(|text| format!(r#"{{"id":{text},"choices":[{{"delta":{{"content":"x"}}}}]}}"#)),
+        4 => text().prop_map(|text| format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":{text}}}}}"#)),
+        1 => text().prop_map(|text| format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"thinking":{text}}}}}"#)),
+        1 => text().prop_map(|text| format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"signature":{text},"text":"x"}}}}"#)),
+        1 => text().prop_map(|text| format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"partial_json":{text}}}}}"#)),
+        1 => text().prop_map(|text| format!(r#"{{"type":{text},"index":0,"delta":{{"text":"x"}}}}"#)),
+        1 => Just(r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}"#.to_owned()),
+        1 => Just(BLOCK_STOP.to_owned()),
+        1 => text().prop_map(|text| format!(r#"{{"type":"response.output_text.delta","delta":{text}}}"#)),
+        1 => Just(DONE.to_owned()),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn r10_r13_an_event_that_is_the_last_one_over_again_means_what_reading_it_whole_says(
+        events in prop::collection::vec((alike(), 1..3_usize), 0..12),
+        cut in prop::option::of((0..12_usize, 0..120_usize)),
+    ) {
+        for dialect in Dialect::ALL {
+            let (mut reader, mut plain) = (Reader::new(dialect), Reader::new(dialect));
+            for (at, (text, times)) in events.iter().enumerate() {
+                let mut text = text.as_str();
+                if let Some((_, keep)) = cut.filter(|(place, _)| *place == at) {
+                    text = &text[..text.floor_char_boundary(keep)];
+                }
+                for _ in 0..*times {
+                    plain.again = Again::default();
+                    prop_assert_eq!(reader.read(&data(text)), plain.read(&data(text)), "{}", text);
+                    prop_assert_eq!(reader.answer(), plain.answer(), "{}", text);
+                    let says = |reader: &Reader| (reader.end(), reader.tool_open(), reader.ended_torn(), reader.is_complete());
+                    prop_assert_eq!(says(&reader), says(&plain), "{}", text);
+                }
+            }
+        }
+    }
+
     #[test]
     fn any_event_is_heard_without_a_panic(raw in prop::collection::vec(any::<u8>(), 0..80), json in testing::json()) {
         for dialect in Dialect::ALL {
