@@ -4,7 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
+use pin_project_lite::pin_project;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinHandle};
 
@@ -20,7 +22,27 @@ struct Shared {
     idle: Notify,
 }
 
+#[derive(Debug)]
 struct Counted(Arc<Shared>);
+
+pin_project! {
+    /// A task's future, counted. An `async` block around it would hold it twice: as what it was made
+    /// with, and as what it waits for.
+    #[derive(Debug)]
+    pub(crate) struct CountedTask<F> {
+        #[pin]
+        future: F,
+        counted: Counted,
+    }
+}
+
+impl<F: Future> Future for CountedTask<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.project().future.poll(cx)
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {
@@ -38,11 +60,12 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let counted = self.count();
-        tokio::spawn(async move {
-            let _counted = counted;
-            future.await
-        })
+        tokio::spawn(self.counted(future))
+    }
+
+    /// The future as it is started: it counts until it is dropped.
+    pub(crate) fn counted<F>(&self, future: F) -> CountedTask<F> {
+        CountedTask { future, counted: self.count() }
     }
 
     /// Runs something long off the runtime.

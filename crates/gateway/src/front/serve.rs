@@ -99,17 +99,18 @@ impl Connections {
         };
         // Without it each event of a stream would wait for the acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
-        let serving = serve(stream, Arc::clone(front), self.stage.clone());
-        drop(self.tasks.spawn(Gated::new(async move {
-            let _share = share;
-            serving.await;
-        })));
+        let serving = serve(stream, Arc::clone(front), self.stage.clone(), Some(share));
+        drop(self.tasks.spawn(Gated::new(serving)));
     }
 }
 
-/// Serves one connection to its end.
-pub(crate) async fn serve<S>(stream: S, front: Arc<Front>, mut stage: watch::Receiver<Stage>)
-where
+/// Serves one connection to its end, and gives its place back then.
+pub(crate) async fn serve<S>(
+    stream: S,
+    front: Arc<Front>,
+    mut stage: watch::Receiver<Stage>,
+    _share: Option<Share>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let head_max = usize::try_from(front.head_max_bytes()).unwrap_or(usize::MAX);
@@ -119,10 +120,12 @@ where
     let watched = answering.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (front, answering) = (Arc::clone(&front), watched.clone());
-        async move {
+        // The library keeps room for what this gives as long as the connection lives: a pointer, and
+        // not the whole of a request's handling, which is over when its stream begins.
+        Box::pin(async move {
             let answer = front.handle(request.map(|body| answering.asked(body))).await;
             Ok::<_, Infallible>(with_reason(answer.map(|body| answering.answered(body))))
-        }
+        })
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -202,12 +205,23 @@ mod tests {
         assert!(room < 4_000, "{room} bytes");
     }
 
+    #[tokio::test]
+    async fn a_connection_s_task_holds_its_future_once() {
+        let (front, _stages, stage) = front_to(&Upstream::new("ok:one".parse().unwrap()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let serving = serve(stream, front, stage, None);
+        let alone = std::mem::size_of_val(&serving);
+        let counted = std::mem::size_of_val(&Tasks::default().counted(serving));
+        assert!(alone < 1_200 && counted < alone + 32, "{alone} bytes, counted {counted}");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn r11_a_client_that_reads_nothing_for_300_s_counts_as_gone() {
         let upstream = Upstream::new("endless | ok:abcdefgh | drip:1".parse().unwrap());
         let (front, _stages, stage) = front_to(&upstream);
         let (near, mut client) = tokio::io::duplex(64 << 10);
-        drop(Tasks::default().spawn(serve(near, front, stage)));
+        drop(Tasks::default().spawn(serve(near, front, stage, None)));
         let body =
             r#"{"model":"default","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
         let length = body.len();

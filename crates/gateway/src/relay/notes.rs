@@ -97,6 +97,8 @@ impl Notes {
     }
 
     pub(crate) fn begin(&mut self, attempt: AttemptId, candidate: usize, now: Now) {
+        // Most calls make one attempt, and what is set aside stays while its stream is open.
+        self.attempts.reserve_exact(1);
         self.attempts.push(Note {
             attempt,
             candidate,
