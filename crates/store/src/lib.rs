@@ -40,7 +40,8 @@ pub use sqlite::{BATCH_MS_MAX, FILE_NAME, OpenError, SqliteStore};
 pub trait Store: Send + Sync + std::fmt::Debug {
     /// Takes records in the order in which they became true. It returns at once: a store that
     /// cannot keep up, or whose disk is full, drops records and counts them. The records of one
-    /// `write` are kept together or not at all, unless the disk is full.
+    /// `write` are kept together or not at all, unless the disk is full; tallies and speeds, which are
+    /// told anew by every attempt, may be kept some seconds later than the rest.
     fn write(&self, records: Vec<Record>);
 
     /// As `write`, but returns only when the records, and all before them, outlive the process: for

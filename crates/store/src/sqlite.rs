@@ -36,7 +36,8 @@ use writer::Writer;
 /// The file's name in its folder; SQLite keeps a log and an index of it beside it.
 pub const FILE_NAME: &str = "ekiden.sqlite";
 
-/// Milliseconds for which records are gathered before they are written together (G12).
+/// Milliseconds for which records are gathered before they are written together (G12). Tallies and
+/// speeds are gathered over several of these spans.
 pub const BATCH_MS_MAX: u64 = 250;
 
 /// Everything in one file.

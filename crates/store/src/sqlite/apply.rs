@@ -1,5 +1,7 @@
 //! One record into the file. It refuses what a day has left behind, and what exceeds a bound.
 
+mod ledger;
+
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, ToSql, params};
 
 use ekiden_engine::{Quarantine, Speed, Tally};
@@ -9,18 +11,17 @@ use crate::entry::{Entry, What};
 use crate::line::Line;
 use crate::masked::Evidence;
 use crate::memory::Bounds;
-use crate::record::{
-    AttemptRow, Basis, CATALOG_BYTES_MAX, CATALOGS_MAX, CallRow, DELETED_MAX, PAUSES_MAX, Place,
-    Record, Tokens,
-};
-use crate::words::Word as _;
+use crate::record::{CATALOG_BYTES_MAX, CATALOGS_MAX, DELETED_MAX, PAUSES_MAX, Place, Record};
+use ledger::Rows;
 
 /// What the file says of itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Known {
     pub(super) day: u32,
     /// Rows of each table that has a bound.
     rows: [usize; 7],
+    attempts: Rows,
+    calls: Rows,
 }
 
 /// A table with a bound on its rows.
@@ -79,7 +80,8 @@ impl Table {
 impl Known {
     pub(super) fn read(file: &Connection) -> rusqlite::Result<Self> {
         let day = file.query_row("SELECT number FROM day", [], |row| row.get(0)).optional()?;
-        let mut known = Self { day: day.unwrap_or(0), ..Self::default() };
+        let (attempts, calls) = (Rows::of_attempts(file)?, Rows::of_calls(file)?);
+        let mut known = Self { day: day.unwrap_or(0), rows: [0; 7], attempts, calls };
         for table in Table::ALL {
             let count = format!("SELECT count(*) FROM {}", table.name());
             let count: i64 = file.query_row(&count, [], |row| row.get(0))?;
@@ -89,96 +91,121 @@ impl Known {
     }
 }
 
-/// One record under one set of bounds, in an open transaction.
-struct Change<'a> {
+/// Takes records under one set of bounds, in an open transaction.
+pub(super) struct Taking<'a> {
     file: &'a Connection,
     known: &'a mut Known,
     bounds: &'a Bounds,
+    /// What nearly every record is written with: found in the cache once, not for each.
+    attempt: Option<CachedStatement<'a>>,
+    call: Option<CachedStatement<'a>>,
+    /// What there may be too much of now.
+    grown: Grown,
 }
 
-/// Takes one record.
-pub(super) fn apply(
-    file: &Connection,
-    known: &mut Known,
-    bounds: &Bounds,
-    record: &Record,
-) -> rusqlite::Result<Room> {
-    let mut change = Change { file, known, bounds };
-    match record {
-        Record::Quarantined { place, quarantine } => change.quarantined(place, quarantine),
-        Record::Lifted { place, .. } => {
-            change.remove(Table::Quarantine, place)?;
-            change.remove(Table::Evidence, place)
-        }
-        Record::Verified { place, day } => change.verified(place, *day),
-        Record::Unverified { place } => change.remove(Table::Verified, place),
-        Record::Turned { day } => change.turned(*day),
-        Record::QueueDeleted { queue } => change.queue_deleted(queue),
-        Record::Journal(entry) => change.journal(entry),
-        Record::Attempt(row) => change.attempt(row),
-        Record::Call(row) => change.call(row),
-        Record::Tallied { route, day, tally } => change.tallied(route, *day, *tally),
-        Record::Sped { session, route, day, speed } => change.sped(session, route, *day, *speed),
-        Record::Catalog(catalog) => {
-            if catalog.json.len() > CATALOG_BYTES_MAX {
-                return Ok(Room::None);
+/// What was added since the bounds were last kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct Grown {
+    journal: bool,
+    ledgers: bool,
+    /// Another day makes rows older.
+    days: bool,
+}
+
+impl<'a> Taking<'a> {
+    pub(super) fn new(file: &'a Connection, known: &'a mut Known, bounds: &'a Bounds) -> Self {
+        let grown = Grown::default();
+        Self { file, known, bounds, attempt: None, call: None, grown }
+    }
+
+    /// Takes one record.
+    pub(super) fn take(&mut self, record: &Record) -> rusqlite::Result<Room> {
+        match record {
+            Record::Quarantined { place, quarantine } => self.quarantined(place, quarantine),
+            Record::Lifted { place, .. } => {
+                self.remove(Table::Quarantine, place)?;
+                self.remove(Table::Evidence, place)
             }
-            let values = params![&*catalog.provider, catalog.version, &*catalog.json];
-            change.put(
+            Record::Verified { place, day } => self.verified(place, *day),
+            Record::Unverified { place } => self.remove(Table::Verified, place),
+            Record::Turned { day } => self.turned(*day),
+            Record::QueueDeleted { queue } => self.queue_deleted(queue),
+            Record::Journal(entry) => self.journal(entry),
+            Record::Attempt(row) => self.attempt(row).map(|()| Room::Found),
+            Record::Call(row) => self.call(row).map(|()| Room::Found),
+            Record::Tallied { route, day, tally } => self.tallied(route, *day, *tally),
+            Record::Sped { session, route, day, speed } => self.sped(session, route, *day, *speed),
+            Record::Catalog(catalog) => {
+                if catalog.json.len() > CATALOG_BYTES_MAX {
+                    return Ok(Room::None);
+                }
+                let values = params![&*catalog.provider, catalog.version, &*catalog.json];
+                self.put(
+                    Table::Catalog,
+                    "UPDATE catalog SET version = ?2, json = ?3 WHERE provider = ?1",
+                    "INSERT INTO catalog VALUES (?1, ?2, ?3)",
+                    values,
+                )
+            }
+            Record::CatalogForgotten { provider } => self.delete(
                 Table::Catalog,
-                "UPDATE catalog SET version = ?2, json = ?3 WHERE provider = ?1",
-                "INSERT INTO catalog VALUES (?1, ?2, ?3)",
-                values,
-            )
-        }
-        Record::CatalogForgotten { provider } => change.delete(
-            Table::Catalog,
-            "DELETE FROM catalog WHERE provider = ?1",
-            &[&&**provider],
-        ),
-        Record::Paused { session, since_ms } => {
-            let (of_session, session) = pause_key(session.as_deref());
-            change.put(
-                Table::Pause,
-                "UPDATE pause SET since_ms = ?3 WHERE of_session = ?1 AND session = ?2",
-                "INSERT INTO pause VALUES (?1, ?2, ?3)",
-                params![of_session, session, int(*since_ms)],
-            )
-        }
-        Record::Resumed { session } => {
-            let (of_session, session) = pause_key(session.as_deref());
-            let sql = "DELETE FROM pause WHERE of_session = ?1 AND session = ?2";
-            change.delete(Table::Pause, sql, params![of_session, session])
+                "DELETE FROM catalog WHERE provider = ?1",
+                &[&&**provider],
+            ),
+            Record::Paused { session, since_ms } => {
+                let (of_session, session) = pause_key(session.as_deref());
+                self.put(
+                    Table::Pause,
+                    "UPDATE pause SET since_ms = ?3 WHERE of_session = ?1 AND session = ?2",
+                    "INSERT INTO pause VALUES (?1, ?2, ?3)",
+                    params![of_session, session, int(*since_ms)],
+                )
+            }
+            Record::Resumed { session } => {
+                let (of_session, session) = pause_key(session.as_deref());
+                let sql = "DELETE FROM pause WHERE of_session = ?1 AND session = ?2";
+                self.delete(Table::Pause, sql, params![of_session, session])
+            }
         }
     }
-}
 
-/// Drops what exceeds the bounds, oldest first.
-pub(super) fn prune(file: &Connection, bounds: &Bounds, day: u32) -> rusqlite::Result<()> {
-    let journal = "DELETE FROM journal WHERE number <= \
-        (SELECT number FROM journal ORDER BY number DESC LIMIT 1 OFFSET ?1)";
-    file.prepare_cached(journal)?.execute([int(bounds.journal_max as u64)])?;
-    let first_day = match bounds.ledger_days {
-        0 => 0,
-        days => (day + 1).saturating_sub(days),
-    };
-    for (by_count, by_age) in [
-        (
-            "DELETE FROM attempt WHERE id <= (SELECT max(id) FROM attempt) - ?1",
-            "DELETE FROM attempt WHERE day < ?1",
-        ),
-        (
-            "DELETE FROM call WHERE id <= (SELECT max(id) FROM call) - ?1",
-            "DELETE FROM call WHERE day < ?1",
-        ),
-    ] {
-        file.prepare_cached(by_count)?.execute([int(bounds.ledger_max as u64)])?;
-        file.prepare_cached(by_age)?.execute([first_day])?;
+    /// Drops what exceeds the bounds, oldest first, where something was added.
+    pub(super) fn prune(&mut self) -> rusqlite::Result<()> {
+        let Grown { journal, ledgers, days } = self.grown;
+        if journal {
+            let sql = "DELETE FROM journal WHERE number <= \
+                (SELECT number FROM journal ORDER BY number DESC LIMIT 1 OFFSET ?1)";
+            self.run(sql, &[&int(self.bounds.journal_max as u64)])?;
+        }
+        let rows_max = int(self.bounds.ledger_max as u64);
+        if ledgers {
+            for sql in [
+                "DELETE FROM attempt WHERE id <= (SELECT max(id) FROM attempt) - ?1",
+                "DELETE FROM call WHERE id <= (SELECT max(id) FROM call) - ?1",
+            ] {
+                self.run(sql, &[&rows_max])?;
+            }
+            self.known.attempts.forget(self.bounds.ledger_max);
+            self.known.calls.forget(self.bounds.ledger_max);
+        }
+        if days {
+            let first_day = match self.bounds.ledger_days {
+                0 => 0,
+                days => (self.known.day + 1).saturating_sub(days),
+            };
+            for sql in ["DELETE FROM attempt WHERE day < ?1", "DELETE FROM call WHERE day < ?1"] {
+                self.run(sql, &[&first_day])?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-impl Change<'_> {
+    /// Drops all that exceeds the bounds.
+    pub(super) fn prune_all(&mut self) -> rusqlite::Result<()> {
+        self.grown = Grown { journal: true, ledgers: true, days: true };
+        self.prune()
+    }
+
     fn quarantined(&mut self, place: &Place, out: &Quarantine) -> rusqlite::Result<Room> {
         if out.day < self.known.day {
             return Ok(Room::Found);
@@ -257,6 +284,7 @@ impl Change<'_> {
             return Ok(Room::Found);
         }
         self.known.day = day;
+        self.grown.days = true;
         self.run("INSERT INTO day VALUES (1, ?1) ON CONFLICT DO UPDATE SET number = ?1", &[&day])?;
         for (table, sql) in [
             (Table::Quarantine, "DELETE FROM quarantine WHERE day < ?1"),
@@ -289,6 +317,7 @@ impl Change<'_> {
         if self.bounds.journal_max == 0 {
             return Ok(Room::Found);
         }
+        self.grown.journal = true;
         let line = Line::of(&what);
         let seen = &line.evidence;
         self.run(
@@ -337,71 +366,6 @@ impl Change<'_> {
         )
     }
 
-    /// One row for each attempt, however often it is told of (K11).
-    fn attempt(&mut self, row: &AttemptRow) -> rusqlite::Result<Room> {
-        let row = row.clone().bounded();
-        let (input, input_source) = tokens(row.input);
-        let (output, output_source) = tokens(row.output);
-        self.run(
-            "INSERT INTO attempt (call, attempt, session, queue, route, day, began_ms, took_ms, \
-             state, class, status, input_tokens, input_source, output_tokens, output_source, \
-             wasted, cached_tokens, written_tokens, cost_nano, currency, cost_source, token) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
-             ?18, ?19, ?20, ?21, ?22) \
-             ON CONFLICT (call, attempt) DO UPDATE SET session = ?3, queue = ?4, route = ?5, \
-             day = ?6, began_ms = ?7, took_ms = ?8, state = ?9, class = ?10, status = ?11, \
-             input_tokens = ?12, input_source = ?13, output_tokens = ?14, output_source = ?15, \
-             wasted = ?16, cached_tokens = ?17, written_tokens = ?18, cost_nano = ?19, \
-             currency = ?20, cost_source = ?21, token = ?22 WHERE state = 'sent'",
-            params![
-                &*row.call,
-                row.attempt,
-                &*row.place.session,
-                &*row.place.queue,
-                &*row.place.route,
-                self.known.day,
-                int(row.began_ms),
-                int(row.took_ms),
-                row.state.word(),
-                row.class.map(ekiden_engine::Class::name),
-                row.status,
-                input,
-                input_source,
-                output,
-                output_source,
-                row.wasted,
-                row.cached.map(int),
-                row.cache_written.map(int),
-                row.cost.map(|cost| int(cost.nano)),
-                row.cost.map(|cost| cost.currency.code()),
-                row.cost.map(|cost| basis(cost.basis)),
-                row.token.as_deref()
-            ],
-        )?;
-        Ok(Room::Found)
-    }
-
-    fn call(&mut self, row: &CallRow) -> rusqlite::Result<Room> {
-        self.run(
-            "INSERT INTO call (call, session, queue, day, began_ms, took_ms, attempts, route, \
-             ending) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
-             ON CONFLICT (call) DO UPDATE SET session = ?2, queue = ?3, began_ms = ?5, \
-             took_ms = ?6, attempts = ?7, route = ?8, ending = ?9",
-            params![
-                &*row.call,
-                &*row.session,
-                &*row.queue,
-                self.known.day,
-                int(row.began_ms),
-                int(row.took_ms),
-                row.attempts,
-                row.route.as_deref(),
-                row.ending.word()
-            ],
-        )?;
-        Ok(Room::Found)
-    }
-
     /// Changes the row that is there, else adds one if there is room.
     fn put(
         &mut self,
@@ -441,19 +405,4 @@ impl Change<'_> {
 
 fn pause_key(session: Option<&str>) -> (bool, &str) {
     (session.is_some(), session.unwrap_or_default())
-}
-
-const fn basis(basis: Basis) -> &'static str {
-    match basis {
-        Basis::Reported => "reported",
-        Basis::Estimated => "estimated",
-    }
-}
-
-fn tokens(tokens: Tokens) -> (Option<i64>, Option<&'static str>) {
-    match tokens {
-        Tokens::Reported(count) => (Some(int(count)), Some("reported")),
-        Tokens::Estimated(count) => (Some(int(count)), Some("estimated")),
-        Tokens::Unknown => (None, None),
-    }
 }

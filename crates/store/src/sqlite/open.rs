@@ -9,7 +9,8 @@ use crate::folder::private_file;
 
 /// What each version adds to the one before it. The number of a version is its place here, from 1;
 /// a version that was ever released never changes.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("schema2.sql")];
+pub(super) const MIGRATIONS: &[&str] =
+    &[include_str!("schema.sql"), include_str!("schema2.sql"), include_str!("schema3.sql")];
 
 /// Says whose file it is: "Ekid".
 const APPLICATION_ID: i32 = 0x456b_6964;

@@ -16,8 +16,9 @@ pub(super) const WAITING_MAX: usize = 16_384;
 const WAITING_ROWS_MAX: usize = WAITING_MAX / 4 * 3;
 /// Bytes of catalogs that may wait.
 const WAITING_BYTES_MAX: usize = 64 << 20;
-/// So many records are written without waiting for more.
-const BATCH_MIN: usize = 2_048;
+/// So many records are written without waiting for more: half of what may wait, so that there is
+/// room for what comes meanwhile.
+const BATCH_MIN: usize = WAITING_MAX / 2;
 
 /// Between everybody and the writer.
 #[derive(Debug)]
@@ -46,6 +47,17 @@ enum End {
 
 /// Whoever waits for a batch to be kept.
 pub(super) type Asker = SyncSender<Result<(), Trouble>>;
+
+/// What the writer has at hand while it waits for work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AtHand {
+    /// Nothing.
+    Nothing,
+    /// Something that is written when nothing else comes for so long.
+    Held(Duration),
+    /// Something that could not be written before, to be tried again after so long.
+    Unwritten(Duration),
+}
 
 /// What the writer is to do next.
 #[derive(Debug)]
@@ -116,17 +128,28 @@ impl Queue {
         self.more.notify_one();
     }
 
-    /// Waits for work, then for more of it, at most `batch` from its first record on; with `retry`,
-    /// at most that long in all, for what could not be written before.
-    pub(super) fn next(&self, batch: Duration, retry: Option<Duration>) -> Work {
+    /// Waits for work, then for more of it, at most `batch` from its first record on. With something
+    /// at hand there may be no work.
+    pub(super) fn next(&self, batch: Duration, at_hand: AtHand) -> Work {
         let idle = |waiting: &mut Waiting| waiting.records.is_empty() && !waiting.hurried();
         let more = |waiting: &mut Waiting| waiting.records.len() < BATCH_MIN && !waiting.hurried();
         let mut waiting = self.lock();
-        waiting = match retry {
-            None => self.more.wait_while(waiting, idle).unwrap_or_else(PoisonError::into_inner),
-            Some(_) => waiting,
-        };
-        let most = retry.unwrap_or(batch);
+        let mut most = batch;
+        match at_hand {
+            AtHand::Nothing => {
+                let waited = self.more.wait_while(waiting, idle);
+                waiting = waited.unwrap_or_else(PoisonError::into_inner);
+            }
+            AtHand::Held(patience) => {
+                let waited = self.more.wait_timeout_while(waiting, patience, idle);
+                let (now, came) = waited.unwrap_or_else(PoisonError::into_inner);
+                waiting = now;
+                if came.timed_out() {
+                    most = Duration::ZERO;
+                }
+            }
+            AtHand::Unwritten(patience) => most = patience,
+        }
         let waited = self.more.wait_timeout_while(waiting, most, more);
         let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
         waiting.bytes = 0;
@@ -261,7 +284,7 @@ mod tests {
         let dropped = WAITING_MAX as u64;
         assert_eq!(queue.dropped(), dropped);
         assert_eq!(queue.push_all(vec![row(0)]).unwrap_err(), Trouble::Behind);
-        assert_eq!(queue.next(Duration::ZERO, None).records.len(), WAITING_MAX);
+        assert_eq!(queue.next(Duration::ZERO, AtHand::Nothing).records.len(), WAITING_MAX);
         queue.push(vec![row(1)]);
         assert_eq!(queue.dropped(), dropped);
     }
@@ -271,7 +294,7 @@ mod tests {
         let queue = Queue::new();
         queue.push(vec![row(1)]);
         queue.close();
-        let work = queue.next(Duration::from_secs(600), None);
+        let work = queue.next(Duration::from_secs(600), AtHand::Nothing);
         assert!(work.last && work.records.len() == 1);
         queue.ended();
         queue.push(vec![row(2), row(3)]);

@@ -222,8 +222,8 @@ pub(super) fn calls(file: &Connection, most: usize) -> Rows<CallRow> {
     Ok(rows)
 }
 
-/// The question for sums, with only the conditions that are given, so that an index can help.
-pub(super) fn sums_sql(filter: &SumFilter) -> String {
+/// The question for sums, with only the conditions that are given.
+fn sums_sql(filter: &SumFilter) -> String {
     let key = match filter.by {
         SumBy::Day => "day",
         SumBy::Queue => "queue",

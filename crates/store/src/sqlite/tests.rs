@@ -1,9 +1,8 @@
 use rusqlite::Connection;
 
 use super::open::migrate;
-use super::read::{EVIDENCE, RECALL, sums_sql};
+use super::read::{EVIDENCE, RECALL};
 use super::*;
-use crate::page::{SumBy, SumKey};
 
 fn version(file: &Connection) -> i64 {
     file.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
@@ -53,27 +52,22 @@ fn what_is_read_at_the_start_needs_no_sorting() {
 }
 
 #[test]
-fn questions_that_pages_ask_use_indexes() {
+fn questions_that_are_asked_often_need_no_scan() {
     let folder = tempfile::tempdir().unwrap();
     let file = open::writing(&folder.path().join(FILE_NAME)).unwrap();
-    let today = SumFilter { from_day: Some(1), to_day: Some(1), ..SumFilter::by(SumBy::Route) };
-    let plan_of = |filter: &SumFilter, values| plan(&file, &sums_sql(filter), values);
-    let found = plan_of(&today, 3);
-    assert!(found.contains("attempt_by_day (day>? AND day<?)"), "{found}");
-    let one = SumFilter { session: Some("s".into()), ..SumFilter::by(SumBy::Route) };
-    let found = plan_of(&one, 2);
-    assert!(found.contains("attempt_by_session (session=?)"), "{found}");
-    let page = SumFilter { after: Some(SumKey::Name("s".into())), ..SumFilter::by(SumBy::Session) };
-    let found = plan_of(&page, 2);
-    assert!(found.contains("attempt_by_session (session>?)"), "{found}");
     let newest = plan(&file, "SELECT * FROM attempt ORDER BY id DESC LIMIT 5", 0);
-    assert_eq!(newest, "SCAN attempt");
-    let one = plan(&file, "SELECT * FROM attempt WHERE call = ?1 ORDER BY attempt", 1);
-    assert!(one.contains("sqlite_autoindex_attempt_1 (call=?)") && !one.contains("TEMP"), "{one}");
+    assert_eq!(newest, "SCAN attempt", "from its end");
     let said = plan(&file, EVIDENCE, 1);
     assert!(said.contains("PRIMARY KEY (session=?)") && !said.contains("TEMP"), "{said}");
-    let gone = plan(&file, "DELETE FROM attempt WHERE day < ?1", 1);
-    assert!(gone.contains("attempt_by_day (day<?)"), "{gone}");
     let gone = plan(&file, "DELETE FROM attempt WHERE id <= (SELECT max(id) FROM attempt) - ?1", 1);
     assert!(gone.contains("PRIMARY KEY (rowid<?)"), "{gone}");
+}
+
+#[test]
+fn a_row_of_a_ledger_is_written_to_its_table_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = open::writing(&folder.path().join(FILE_NAME)).unwrap();
+    let indexes = "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND tbl_name IN ('attempt', 'call')";
+    let indexes: i64 = file.query_row(indexes, [], |row| row.get(0)).unwrap();
+    assert_eq!(indexes, 0);
 }

@@ -1,21 +1,23 @@
 //! The thread that writes. It refuses to give up: what cannot be written now is tried again, and
 //! what is dropped is counted.
 
-mod latest;
+mod ended;
+mod sums;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::apply::{Known, Room, apply, prune};
-use super::queue::{Queue, WAITING_MAX, Work};
+use super::apply::{Known, Room, Taking};
+use super::queue::{AtHand, Queue, WAITING_MAX, Work};
 use super::{BATCH_MS_MAX, int};
 use crate::Trouble;
 use crate::memory::Bounds;
 use crate::record::Record;
 
-use latest::latest;
+use ended::ended;
+use sums::{Due, Sums};
 
 const BATCH: Duration = Duration::from_millis(BATCH_MS_MAX);
 /// When facts that could not be written are tried again.
@@ -36,6 +38,9 @@ pub(super) struct Writer {
     known: Option<Known>,
     /// What could not be written yet.
     held: Vec<Record>,
+    sums: Sums,
+    /// Whether the bounds could not be kept when they changed.
+    overdue: bool,
     syncing: Sync,
 }
 
@@ -61,20 +66,36 @@ impl Drop for Farewell {
 impl Writer {
     pub(super) fn new(connection: Connection, queue: Arc<Queue>, bounds: Bounds) -> Self {
         let held = Vec::new();
-        Self { connection, queue, bounds, known: None, held, syncing: Sync::Process }
+        let sums = Sums::default();
+        Self {
+            connection,
+            queue,
+            bounds,
+            known: None,
+            held,
+            sums,
+            overdue: false,
+            syncing: Sync::Process,
+        }
     }
 
     pub(super) fn run(mut self) {
         let _farewell = Farewell(Arc::clone(&self.queue));
         loop {
-            let retry = (!self.held.is_empty()).then_some(RETRY);
-            let Work { records, askers, bounds, last } = self.queue.next(BATCH, retry);
+            let at_hand = self.at_hand();
+            let Work { mut records, askers, bounds, last } = self.queue.next(BATCH, at_hand);
+            let asked = last || !askers.is_empty();
+            let idle = records.is_empty() && matches!(at_hand, AtHand::Held(_));
+            let due = if asked || idle || bounds.is_some() { Due::Now } else { Due::InTime };
+            self.sums.sift(&mut records, due);
             if let Some(bounds) = bounds {
                 self.bounds = bounds;
-                // A bound that cannot be kept now is kept with the next one that can.
-                let _ = self.shrink();
+                // A bound that cannot be kept now is kept with the next batch, or the next one that can.
+                self.overdue = self.shrink().is_err();
             }
-            let asked = last || !askers.is_empty();
+            if records.is_empty() && self.held.is_empty() && !asked {
+                continue;
+            }
             let outcome = self.batch(records, asked);
             self.queue.set_trouble(outcome.err());
             for asker in askers {
@@ -88,6 +109,16 @@ impl Writer {
         self.queue.lose(self.held.len());
         // An undone checkpoint is done when the file is opened next.
         let _ = self.connection.pragma_update(None, "wal_checkpoint", "truncate");
+    }
+
+    fn at_hand(&self) -> AtHand {
+        if !self.held.is_empty() {
+            AtHand::Unwritten(RETRY)
+        } else if !self.sums.is_empty() {
+            AtHand::Held(BATCH)
+        } else {
+            AtHand::Nothing
+        }
     }
 
     /// Writes what was held back and what is new, as far as there is room.
@@ -155,8 +186,9 @@ impl Writer {
             None => Known::read(&change)?,
         };
         let mut lost = 0;
-        for record in latest(records) {
-            match apply(&change, &mut known, &self.bounds, record) {
+        let mut taking = Taking::new(&change, &mut known, &self.bounds);
+        for record in ended(records) {
+            match taking.take(record) {
                 Ok(Room::Found) => {}
                 Ok(Room::None) => lost += 1,
                 // One record that SQLite cannot take is no reason to lose the others.
@@ -164,9 +196,15 @@ impl Writer {
                 Err(error) => return Err(error),
             }
         }
-        prune(&change, &self.bounds, known.day)?;
+        if self.overdue {
+            taking.prune_all()?;
+        } else {
+            taking.prune()?;
+        }
+        drop(taking);
         change.commit()?;
         self.known = Some(known);
+        self.overdue = false;
         Ok(lost)
     }
 
@@ -205,10 +243,15 @@ impl Writer {
         let pages = int(self.bounds.bytes_max.saturating_sub(log + INDEX_BYTES)) / page;
         self.connection.pragma_update(None, "wal_autocheckpoint", (int(log) / page / 2).max(1))?;
         self.connection.pragma_update(None, "journal_size_limit", int(log))?;
+        let known = self.known.take();
         let change = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let known = Known::read(&change)?;
-        prune(&change, &self.bounds, known.day)?;
+        let mut known = match known {
+            Some(known) => known,
+            None => Known::read(&change)?,
+        };
+        Taking::new(&change, &mut known, &self.bounds).prune_all()?;
         change.commit()?;
+        self.known = Some(known);
         if self.number("page_count")? > pages {
             // Without the older bound in the way.
             self.connection.pragma_update(None, "max_page_count", i64::from(u32::MAX - 1))?;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use ekiden_engine::Speed;
 use ekiden_store::{AttemptState, Bounds, Record, Store, Trouble, What};
 
 use crate::made::{attempt, entry, open, place, quarantined};
@@ -86,11 +87,11 @@ fn r34_the_oldest_rows_make_room_for_new_ones_and_for_facts() {
 fn a_narrower_bound_makes_the_file_smaller() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), WIDE);
-    store.keep(rows(0..40_000)[..10_000].to_vec()).unwrap();
+    store.keep(rows(0..10_000)).unwrap();
     store.keep(facts(100)).unwrap();
     drop(store);
     let before = bytes(folder.path());
-    let bounds = Bounds { bytes_max: 1 << 20, ..WIDE };
+    let bounds = Bounds { bytes_max: 512 << 10, ..WIDE };
     let store = open(folder.path(), bounds);
     store.flush().unwrap();
     assert_eq!(store.recall().len(), 100);
@@ -133,6 +134,32 @@ fn g12_a_quarantine_is_in_the_file_within_a_second_though_nobody_asks_for_it() {
         let _ = found.send(());
     });
     wait.recv_timeout(std::time::Duration::from_secs(1)).unwrap();
+    looking.join().unwrap();
+}
+
+#[test]
+fn r30_a_sum_that_is_gathered_is_in_the_file_soon_though_nothing_else_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), WIDE);
+    let path = store.path().to_owned();
+    let sped = |tokens| Record::Sped {
+        session: "s".into(),
+        route: "a/m".into(),
+        day: 1,
+        speed: Speed { tokens, speaking_ms: 1 },
+    };
+    store.write(vec![sped(1)]);
+    store.write(vec![sped(2)]);
+    let (found, wait) = std::sync::mpsc::channel();
+    let looking = std::thread::spawn(move || {
+        let other = rusqlite::Connection::open(path).unwrap();
+        let sum = "SELECT ifnull(sum(tokens), 0) FROM speed";
+        while other.query_row::<i64, _, _>(sum, [], |row| row.get(0)).unwrap() != 2 {
+            std::thread::yield_now();
+        }
+        let _ = found.send(());
+    });
+    wait.recv_timeout(std::time::Duration::from_secs(4)).unwrap();
     looking.join().unwrap();
 }
 

@@ -11,8 +11,11 @@ use rusqlite::Connection;
 use crate::made::{attempt, open};
 
 /// A file of each version that was ever released, as SQL, with something in every table.
-const RELEASED: &[(u32, &str)] =
-    &[(1, include_str!("../schema/v1.sql")), (2, include_str!("../schema/v2.sql"))];
+const RELEASED: &[(u32, &str)] = &[
+    (1, include_str!("../schema/v1.sql")),
+    (2, include_str!("../schema/v2.sql")),
+    (3, include_str!("../schema/v3.sql")),
+];
 
 #[test]
 fn a_file_of_every_version_is_read_and_written_on() {
@@ -69,9 +72,9 @@ fn a_newer_file_is_refused_and_left_alone() {
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let before = fs::read(&path).unwrap();
     let refused = SqliteStore::open(folder.path(), Bounds::default()).unwrap_err();
-    assert!(matches!(refused, OpenError::Newer { found: 99, known: 2, .. }), "{refused:?}");
+    assert!(matches!(refused, OpenError::Newer { found: 99, known: 3, .. }), "{refused:?}");
     let text = refused.to_string();
-    assert!(text.ends_with("has version 99, and this program knows versions up to 2"), "{text}");
+    assert!(text.ends_with("has version 99, and this program knows versions up to 3"), "{text}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
