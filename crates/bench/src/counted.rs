@@ -152,6 +152,7 @@ fn queue(candidates: usize) -> Arc<Queue> {
     })
 }
 
+/// A call for a whole answer, whose candidates share the time that it has.
 fn call(queue: &Arc<Queue>, id: u64, session: u64) -> Call {
     Call::new(CallSpec {
         id: CallId(id),
@@ -159,10 +160,10 @@ fn call(queue: &Arc<Queue>, id: u64, session: u64) -> Call {
         session: SessionId(session),
         seating: Seating::Session,
         purpose: Purpose::Main,
-        delivery: Delivery::Stream,
+        delivery: Delivery::Whole,
         history: History::Fresh,
         input_tokens: 110,
-        deadline_ms: None,
+        deadline_ms: Some(295_000),
         seed: id,
         tried: Vec::new(),
     })
@@ -240,7 +241,12 @@ fn admit(mut engines: Vec<(Engine, Vec<Call>)>, extent: Extent) {
 fn chunks(times: usize, extent: Extent) {
     let queue = queue(2);
     let mut engine = Engine::new(Day { number: 1, ends_ms: NOW.wall_ms + 86_400_000 });
-    let mut call = call(&queue, 1, 1);
+    let streamed = CallSpec {
+        delivery: Delivery::Stream,
+        deadline_ms: None,
+        ..call(&queue, 1, 1).spec().clone()
+    };
+    let mut call = Call::new(streamed);
     let first = AttemptInput::Chunk { bytes: 250, beat: Beat::Output };
     feed(&mut engine, &mut call, &[AttemptInput::Sent, AttemptInput::Head, first]);
     let event = sse::Event::parse(Bytes::from(text_chunk()));

@@ -133,12 +133,13 @@ impl Engine {
         let asker = call.asker();
         self.expire(now, asker.session);
         self.warm_up(now, &asker.queue);
-        let look = |index: u32| match asker.queue.candidates.get(index as usize) {
-            Some(candidate) => {
+        let session = self.sessions.get(&asker.session);
+        let look = |index: u32| match (session, asker.queue.candidates.get(index as usize)) {
+            (Some(session), Some(candidate)) => {
                 let ahead = self.ahead(candidate.route, asker.id, arrival);
-                self.candidate_view(now, &asker, candidate, ahead)
+                self.candidate_view(now, &asker, session, candidate, ahead)
             }
-            None => CandidateView::FRESH,
+            (_, _) => CandidateView::FRESH,
         };
         let sight = Sight::fresh(&self.outline(&asker), &look);
         let decision = call.decide(now, &sight);
@@ -211,15 +212,24 @@ impl Engine {
         &self,
         now: Now,
         spec: &Asker,
+        session: &Session,
         candidate: &Candidate,
         ahead: Ahead,
     ) -> CandidateView {
         let route_id = candidate.route;
         let policy = &spec.queue.policy;
-        let blank = Route::default();
-        let route = self.routes.get(&route_id).unwrap_or(&blank);
-        let Some(session) = self.sessions.get(&spec.session) else { return CandidateView::FRESH };
         let key = (spec.queue.id, route_id);
+        let blank;
+        let route = match self.routes.get(&route_id) {
+            Some(route) => route,
+            None if session.knows_nothing(key) && candidate.is_open() => {
+                return CandidateView::FRESH;
+            }
+            None => {
+                blank = Route::default();
+                &blank
+            }
+        };
         let out = session.quarantined.get(&key).filter(|_| policy.quarantine.is_on());
         let quarantine = out.map(|out| quarantine_view(now, policy, out, spec.id));
         let lone = route.probe == Probe::Needed;

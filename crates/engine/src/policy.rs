@@ -36,6 +36,13 @@ pub struct Candidate {
     pub clocks: Clocks,
 }
 
+impl Candidate {
+    /// Whether no cap bounds who may run on it.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.max_sessions.is_none() && self.max_in_flight.is_none()
+    }
+}
+
 /// Whether a candidate can be asked at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Presence {

@@ -200,6 +200,11 @@ impl Session {
             && self.current.is_empty()
     }
 
+    /// Whether it has neither failed nor answered here today.
+    pub(crate) fn knows_nothing(&self, key: (QueueId, RouteId)) -> bool {
+        !self.quarantined.contains_key(&key) && !self.verified.contains_key(&key)
+    }
+
     /// R22: a run of this session that began before the limit was over stands in for the route.
     pub(crate) fn stands_in(&self, route: RouteId, over: Now) -> bool {
         let before = |run: &Running| run.began.mono_ms < over.mono_ms;

@@ -165,8 +165,12 @@ impl Engine {
 
     fn is_as_seen(&self, waiter: &Waiter, watched: &Watched, ahead: Ahead) -> bool {
         let candidate = waiter.asker.queue.candidates.get(watched.candidate as usize);
-        let (Some(candidate), Some(seen)) = (candidate, watched.seen) else { return false };
-        let view = self.candidate_view(self.latest, &waiter.asker, candidate, ahead);
+        let session = self.sessions.get(&waiter.session());
+        let (Some(candidate), Some(session), Some(seen)) = (candidate, session, watched.seen)
+        else {
+            return false;
+        };
+        let view = self.candidate_view(self.latest, &waiter.asker, session, candidate, ahead);
         // One who was refused a seat that is free waits for any change at all.
         let open = matches!(view.seat, SeatView::Free | SeatView::Asked);
         !open && Moments { then: waiter.since, now: self.latest }.same_view(&seen, &view)

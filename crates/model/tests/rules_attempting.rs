@@ -1,5 +1,6 @@
 //! R7 to R16, R47 and R48: attempts, commit, clocks, whose fault it is.
 
+use ekiden_engine::trace::Record;
 use ekiden_engine::{
     AttemptId, AttemptInput, Beat, CallId, CallSpec, Candidate, Class, Clock, Clocks, CommitOn,
     Continuing, Delivery, Effect, Failure, Finish, History, Holder, Input, LastWord, Mode,
@@ -390,6 +391,28 @@ fn r11_a_used_up_share_of_the_deadline_blames_nobody() {
     stage.pass(30_000);
     assert_eq!(stage.tried(call), [0, 1]);
     assert!(!stage.blamed());
+}
+
+#[test]
+fn r33_a_long_queues_trace_holds_only_candidates_of_which_something_is_known() {
+    let (mut stage, queue) = (Stage::new(), relay(50));
+    let first = stage.call(&queue, 1);
+    stage.fail_naming(first, Class::RateLimited, Wait::Ms(3_000_000));
+    stage.answer(first);
+    let spec =
+        CallSpec { delivery: Delivery::Whole, deadline_ms: Some(490_000), ..stage.spec(&queue, 2) };
+    let call = stage.arrive(spec);
+    let trace = stage.trace(call).unwrap();
+    let Some(Record::Admitted { view, .. }) = trace.records.first() else { panic!("{trace:?}") };
+    let known: Vec<u32> = view.candidates.iter().map(|(index, _)| *index).collect();
+    assert_eq!(known, [0], "the one that cools");
+    assert!(trace.replay().is_ok());
+    // The others, though not written down, share the time: 49 of them.
+    stage.feed(call, AttemptInput::Sent);
+    stage.pass(9_999);
+    assert_eq!(stage.tried(call), [1]);
+    stage.pass(1);
+    assert_eq!(stage.tried(call), [1, 2]);
 }
 
 #[test]

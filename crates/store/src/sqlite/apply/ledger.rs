@@ -30,7 +30,7 @@ const CALL_AGAIN: &str = "UPDATE call SET session = ?2, queue = ?3, began_ms = ?
     attempts = ?7, route = ?8, ending = ?9 WHERE id = ?10 AND call = ?1";
 
 /// Names that are remembered beyond what the ledger keeps, before they are looked through.
-const SLACK: usize = 4_096;
+const SLACK: usize = 512;
 
 /// Where the rows of one ledger are. A name stands here as a hash with a key of this process, so
 /// that nobody can choose names that meet; whether two did, the row says.
