@@ -240,6 +240,14 @@ fn known_route<'r>(
     place: &Place<'_>,
 ) -> Option<(&'r str, &'r str)> {
     let shown = mask::shown(route);
+    if !check::is_entry(route) {
+        reader.error(
+            span,
+            format!("`{shown}` is no route"),
+            format!("a route is one line of at most {} characters", check::ENTRY_MAX_CHARS),
+        );
+        return None;
+    }
     let queue = |name: &str| place.queues.iter().any(|id| id == name);
     let Some((provider, model)) = split_route(route) else {
         if queue(route) {

@@ -23,6 +23,28 @@ impl Misfit {
     }
 }
 
+/// The most characters of a route, an alias, and an entry of a list.
+pub(crate) const ENTRY_MAX_CHARS: usize = 300;
+
+/// Whether a text is one line that reads as it is written: no control characters, no separators of lines
+/// or paragraphs, and none of those that turn the direction of what follows (Unicode's property
+/// `Bidi_Control`).
+#[must_use]
+pub fn is_line(text: &str) -> bool {
+    !text.chars().any(|c| {
+        c.is_control()
+            || matches!(
+                c,
+                '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            )
+    })
+}
+
+/// Whether a text may be a route, an alias, or an entry of a list.
+pub(crate) fn is_entry(text: &str) -> bool {
+    is_line(text) && text.chars().count() <= ENTRY_MAX_CHARS
+}
+
 /// Checks a value of the file.
 pub(crate) fn value(name: &str, kind: Kind, value: &DeValue<'_>) -> Result<Value, Misfit> {
     match (kind, value) {
@@ -192,11 +214,15 @@ fn plain(name: &str, kind: Kind, written: &str) -> Result<Value, Misfit> {
     let named = kind != Kind::Variable
         || written.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             && !mask::looks_secret(written);
+    // What is sent to a model may have lines.
+    let line = !matches!(kind, Kind::Text { .. }) || name == "continue_text" || is_line(written);
     let sendable = kind != Kind::Secret || written.chars().all(|c| c.is_ascii_graphic());
-    if fits && named && sendable {
+    if fits && named && sendable && line {
         return Ok(Value::Text(written.to_owned()));
     }
-    let hint = if fits && kind == Kind::Variable {
+    let hint = if fits && !line {
+        format!("`{name}` is one line, without control characters")
+    } else if fits && kind == Kind::Variable {
         "this is the name of an environment variable, such as \"MY_KEY\", and not the key itself"
             .to_owned()
     } else if fits {
@@ -232,6 +258,12 @@ fn texts(name: &str, kind: Kind, array: &DeArray<'_>) -> Result<Value, Misfit> {
             return Err(Misfit::new(
                 format!("`{name}` holds an empty text, or one twice"),
                 format!("`{name}` is {}", expectation(kind)),
+            ));
+        }
+        if !is_entry(entry) {
+            return Err(Misfit::new(
+                format!("`{name}` holds a text that does not fit: {}", mask::shown(entry)),
+                format!("each is one line of at most {ENTRY_MAX_CHARS} characters"),
             ));
         }
         entry_form(name, entry)?;

@@ -248,7 +248,10 @@ const fn seconds(min: u64, max: u64) -> Kind {
     Kind::Span { min_ms: min * 1_000, max_ms: max * 1_000 }
 }
 
-const NAME: Kind = Kind::Text { max_chars: 100 };
+/// The most characters of a name that a user gives: of a queue, a provider, a token.
+pub const NAME_MAX_CHARS: usize = 100;
+
+const NAME: Kind = Kind::Text { max_chars: NAME_MAX_CHARS };
 
 #[rustfmt::skip]
 static KEYS: [Key; 45] = [

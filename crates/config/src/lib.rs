@@ -51,9 +51,11 @@ mod stored;
 mod url;
 mod value;
 
+pub use check::is_line;
 pub use clocks::{ClockSettings, Clocks, Locality};
 pub use discover::{LOCAL_SERVERS, LocalServer, Source, WELL_KNOWN, WellKnown};
 pub use env::{Env, FixedEnv, ProcessEnv};
+pub use keys::NAME_MAX_CHARS;
 pub use load::{CONFIG_VARIABLE, LoadError, Loaded, QueuesFrom};
 pub use lookup::{Lookup, PICKER_PREFIX, Via, matches};
 pub use models::{

@@ -5,6 +5,7 @@ use toml::de::DeTable;
 
 use crate::assemble::inner_table;
 use crate::candidates;
+use crate::check;
 use crate::lookup;
 use crate::mask;
 use crate::price::{MoneyError, Price};
@@ -28,6 +29,14 @@ pub(crate) fn aliases(reader: &mut Reader<'_>, root: &DeTable<'_>, queues: &[Que
             );
             continue;
         };
+        if written.is_empty() || !check::is_entry(written) {
+            reader.error(
+                pattern.span(),
+                format!("`{shown}` is no alias"),
+                format!("an alias is one line of 1 to {} characters", check::ENTRY_MAX_CHARS),
+            );
+            continue;
+        }
         reader.note("aliases", written, entry.span());
         let ids = || queues.iter().map(|queue| queue.id.as_str());
         if !ids().any(|id| id == queue) {
@@ -70,7 +79,7 @@ pub(crate) fn prices(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Vec<PriceOf
         let shown = mask::shown(written);
         if candidates::split_route(written).is_none_or(|(provider, model)| {
             // The other ways to write a route would never be found again.
-            format!("{provider}/{model}") != written
+            format!("{provider}/{model}") != written || !check::is_entry(written)
         }) {
             reader.error(
                 route.span(),

@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ekiden_config::Budget;
+use ekiden_config::{Budget, NAME_MAX_CHARS, is_line};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -86,6 +86,12 @@ pub enum TokensError {
     /// There are [`TOKENS_MAX`]: revoke some.
     #[error("there are {TOKENS_MAX} tokens already; revoke one first")]
     TooMany,
+    /// Nobody could read its name in a list: give it another.
+    #[error(
+        "the name of a token is one line of 1 to {NAME_MAX_CHARS} characters, without control \
+         characters"
+    )]
+    BadName,
     /// No token has that id.
     #[error("there is no such token")]
     Unknown,
@@ -187,12 +193,17 @@ impl ClientTokens {
     /// Makes a token, shown this once. It waits for the disk.
     ///
     /// # Errors
-    /// When it cannot be kept; then it does not hold.
+    /// When its name does not fit, or when it cannot be kept; then it does not hold.
     pub fn make(
         &self,
         wish: NewToken,
         made_ms: u64,
     ) -> Result<(Arc<Token>, SecretString), TokensError> {
+        let name = &wish.name;
+        let length = name.chars().count();
+        if name.trim().is_empty() || length > NAME_MAX_CHARS || !is_line(name) {
+            return Err(TokensError::BadName);
+        }
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.list();
         if next.len() >= TOKENS_MAX {

@@ -67,15 +67,18 @@ fn assert_calm(what: &str, said: &str) {
     assert_eq!(forged, None, "{what} shows a line of its own:\n{said}");
 }
 
-fn served(folder: &std::path::Path, name: &str) -> Served {
-    let file = folder.join("ekiden.toml");
-    let text = format!(
+fn settings(name: &str) -> String {
+    format!(
         "listen = \"127.0.0.1:0\"\n[providers.a]\nbase_url = \"{}\"\ndialect = \"openai-chat\"\napi_key = \"k\"\n\
          [queues.default]\nname = {}\ncandidates = [\"a/x\"]\nretries = 0\n",
         upstream(),
         serde_json::to_string(name).unwrap()
-    );
-    std::fs::write(&file, text).unwrap();
+    )
+}
+
+fn served(folder: &std::path::Path) -> Served {
+    let file = folder.join("ekiden.toml");
+    std::fs::write(&file, settings("Mine")).unwrap();
     let words = ["serve", "--config", &file.display().to_string()].map(str::to_owned);
     Ekiden::new(&words.each_ref().map(String::as_str)).state(&folder.join("state")).serve("Ctrl-C")
 }
@@ -83,7 +86,7 @@ fn served(folder: &std::path::Path, name: &str) -> Served {
 #[test]
 fn g09_what_an_upstream_says_steers_no_terminal_and_forges_no_line() {
     let folder = tempfile::tempdir().unwrap();
-    let served = served(folder.path(), "Mine");
+    let served = served(folder.path());
     let body = r#"{"model": "default", "messages": [{"role": "user", "content": "hi"}]}"#;
     let head = "POST /v1/chat/completions HTTP/1.1\r\nx-ekiden-session: s1\r\nx-more: of";
     let (status, _) = served.ask(head, body);
@@ -118,16 +121,25 @@ fn g09_what_an_upstream_says_steers_no_terminal_and_forges_no_line() {
 #[test]
 fn g07_names_in_a_file_steer_no_terminal() {
     let folder = tempfile::tempdir().unwrap();
-    let served = served(folder.path(), "Mine \u{1b}[31m\u{202e} evil");
-    assert_calm("the greeting", &served.greeting);
-    for words in ["status", "queue list"] {
+    let served = served(folder.path());
+    let file = folder.path().join("ekiden.toml").display().to_string();
+    // They are refused (G7), in words that hold nothing of them.
+    for name in ["Mine \u{1b}[31m evil", "Mine \u{202e} evil"] {
+        std::fs::write(&file, settings(name)).unwrap();
+        for words in ["check", "serve --config"] {
+            let all: Vec<&str> = words.split(' ').chain([file.as_str()]).collect();
+            let (code, out, err) = Ekiden::new(&all).run();
+            assert_eq!(code, 2, "{words}: {out}{err}");
+            assert_calm(words, &format!("{out}{err}"));
+        }
+    }
+    served.until("/api/v1/journal", |journal| journal.contains("settings_refused"));
+    for words in ["status", "queue list", "journal"] {
         let all: Vec<&str> = words.split(' ').chain(["--url", &served.url]).collect();
         let (_, out, err) = Ekiden::new(&all).run();
         assert_calm(words, &format!("{out}{err}"));
     }
-    let file = folder.path().join("ekiden.toml").display().to_string();
-    let (_, out, err) = Ekiden::new(&["check", &file]).run();
-    assert_calm("check", &format!("{out}{err}"));
+    assert_calm("the gateway's log", &served.kill());
     std::fs::write(
         folder.path().join("ekiden.toml"),
         format!("# {EVIL}\n\"{}\" = 1\n", "a\\u001b[31mb\\u202e"),

@@ -242,3 +242,35 @@ fn deep_nesting_and_thousands_of_problems_end_soon() {
     let problems = parse(&many).unwrap_err();
     has(&problems.to_string(), &["unknown key `key0`", "and 2901 more"]);
 }
+
+#[test]
+fn g7_a_name_is_one_line_of_a_bounded_length() {
+    let queue = |name: &str| format!("{BASE}\n[queues.second]\nname = {name:?}\n");
+    good(&queue(&"长".repeat(100)));
+    has(&error(&queue(&"长".repeat(101))), &["`name` does not fit", "1 to 100 characters"]);
+    for name in
+        ["two\\nlines", "\\u001b[2J", "tab\\t", "\\u202eturned", "two\\u2028lines", "\\u007f"]
+    {
+        let line = format!("\"{name}\"");
+        let named = format!("{BASE}\n[queues.second]\nname = {line}\n");
+        has(&error(&named), &["`name` does not fit", "is one line"]);
+        let provider = "base_url = \"https://x.example\"\ndialect = \"openai-chat\"";
+        let named = format!("[providers.x]\nname = {line}\n{provider}\n{BASE}");
+        has(&error(&named), &["`name` does not fit", "is one line"]);
+        let route = format!("\"deepseek/{name}\"");
+        let candidate = format!("{BASE}\n[queues.second]\ncandidates = [{route}]\n");
+        has(&error(&candidate), &["is no route"]);
+        has(&error(&format!("{BASE}\n[aliases]\n{line} = \"default\"\n")), &["is no alias"]);
+        let price = format!("{BASE}\n[prices]\n{route} = \"USD 1 in, 1 out\"\n");
+        has(&error(&price), &["is no route"]);
+        let listed = format!("hidden_providers = [{line}]\n{BASE}");
+        has(&error(&listed), &["holds a text that does not fit", "at most 300 characters"]);
+    }
+    let alias =
+        |length: usize| format!("{BASE}\n[aliases]\n\"{}\" = \"default\"\n", "x".repeat(length));
+    good(&alias(300));
+    has(&error(&alias(301)), &["is no alias", "1 to 300 characters"]);
+    has(&error(&alias(0)), &["is no alias"]);
+    // What goes to a model may have lines.
+    good(&format!("{BASE}\n[defaults]\ncontinue_text = \"go\\non\"\n"));
+}

@@ -10,6 +10,7 @@
 mod admin;
 mod api;
 mod bodies;
+mod bounds;
 mod catalog;
 mod ending;
 mod events;

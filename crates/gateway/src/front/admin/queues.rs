@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use ekiden_config::edit::{Change, EditError, key_at};
-use ekiden_config::{Config, Origin, Queue, Value};
+use ekiden_config::{Config, NAME_MAX_CHARS, Origin, Queue, Value};
 
 use crate::body::Body;
 use crate::front::Front;
@@ -211,6 +211,7 @@ impl Front {
         let (mut changes, mut imported) = (Vec::new(), Vec::new());
         for (at, queue) in file.queues.into_iter().enumerate() {
             let place = format!("queues[{at}]");
+            named_well(&queue, &place)?;
             let missing = missing(plan.config(), &queue, &place)?;
             let name = numbered(&queue.name, &names);
             let id = unused(&name, &ids);
@@ -270,6 +271,24 @@ fn carried(config: &Config, queue: &Queue) -> QueueCarried {
         settings: of_queue.collect(),
         candidates: candidates.collect(),
     }
+}
+
+/// Whether names fit, before anything is made of them: what comes of them has no place in the file that
+/// is imported.
+fn named_well(queue: &QueueCarried, place: &str) -> Result<(), Box<Response<Body>>> {
+    let fits = |at: &str, path: &str, text: &str| {
+        let bad = |error: EditError| {
+            let message = format!("{place}{at}: {error}; {}", hint(&error));
+            Box::new(failure(StatusCode::BAD_REQUEST, "bad_body", &message))
+        };
+        given(path, &Json::String(text.to_owned())).map(drop).map_err(bad)
+    };
+    fits(".name", "queues.it.name", &queue.name)?;
+    for (at, candidate) in queue.candidates.iter().enumerate() {
+        let place = format!(".candidates[{at}].route");
+        fits(&place, "queues.it.candidates.0.route", &candidate.route)?;
+    }
+    Ok(())
 }
 
 /// R40: the routes whose provider is not there.
@@ -355,7 +374,10 @@ fn numbered(name: &str, taken: &BTreeSet<String>) -> String {
     }
     let mut numbers = 1..;
     let free = numbers.find_map(|number| {
-        let next = format!("{name} ({number})");
+        let number = format!(" ({number})");
+        // A name that is as long as a name may be makes room for its number.
+        let kept = NAME_MAX_CHARS.saturating_sub(number.chars().count());
+        let next: String = name.chars().take(kept).chain(number.chars()).collect();
         (!taken.contains(&next)).then_some(next)
     });
     free.unwrap_or_else(|| name.to_owned())
@@ -386,6 +408,9 @@ mod tests {
         let taken = BTreeSet::from(["a".to_owned(), "a (1)".to_owned()]);
         assert_eq!(numbered("a", &taken), "a (2)");
         assert_eq!(numbered("b", &taken), "b");
+        let long = "长".repeat(NAME_MAX_CHARS);
+        let next = numbered(&long, &BTreeSet::from([long.clone()]));
+        assert_eq!((next.chars().count(), next.ends_with("长 (1)")), (NAME_MAX_CHARS, true));
         let taken = BTreeSet::from(["my-queue".to_owned(), "queue".to_owned()]);
         assert_eq!(unused("My  Queue!", &taken), "my-queue-2");
         assert_eq!(unused("默认模板", &taken), "queue-2");

@@ -106,14 +106,10 @@ impl Front {
 
     pub(super) async fn make_token(&self, wish: Wish) -> Response<Body> {
         let Wish { name, scope, queues, calls_max, budget_per_day } = wish;
-        let fits = !name.trim().is_empty()
-            && name.chars().count() <= 100
-            && !name.chars().any(char::is_control)
-            && calls_max.is_none_or(|most| (1..=1_000_000).contains(&most))
-            && queues.len() <= 100;
+        let fits =
+            calls_max.is_none_or(|most| (1..=1_000_000).contains(&most)) && queues.len() <= 100;
         if !fits {
-            let message = "`name` is text of 1 to 100 characters, `calls_max` from 1 to 1000000, and \
-                `queues` holds at most 100 ids";
+            let message = "`calls_max` is from 1 to 1000000, and `queues` holds at most 100 ids";
             return failure(StatusCode::BAD_REQUEST, "bad_body", message);
         }
         if let Some(unknown) = queues.iter().find(|id| self.core.plan().queue(id).is_none()) {
@@ -171,6 +167,7 @@ fn refused(error: &TokensError) -> Response<Body> {
         TokensError::TooMany => {
             failure(StatusCode::CONFLICT, "too_many_tokens", &error.to_string())
         }
+        TokensError::BadName => failure(StatusCode::BAD_REQUEST, "bad_body", &error.to_string()),
         TokensError::Last => failure(StatusCode::CONFLICT, "last_token", &error.to_string()),
         TokensError::Unknown => failure(StatusCode::NOT_FOUND, "no_such_token", &error.to_string()),
         TokensError::Io { .. } | TokensError::Unreadable { .. } | TokensError::NoRandom => {
