@@ -1,11 +1,14 @@
 //! `ekiden check`: what is wrong with a configuration, or what it makes. It refuses to start anything.
+//! Servers on this machine are asked whether they are there, as a start would.
 
 use std::path::Path;
 
-use ekiden_config::{Config, Dialect, LoadError, Loaded, ProcessEnv, Queue};
+use ekiden_config::{Config, Dialect, LoadError, Loaded, ProcessEnv, Queue, QueuesFrom};
 
 use crate::failure::{Ended, Failure};
 use crate::queues::queues;
+use crate::running;
+use crate::serve::{Found, local_servers};
 use crate::terminal::{Ink, Say, Terminal};
 
 /// Reads the configuration and says what it makes.
@@ -23,6 +26,14 @@ pub(crate) fn run(terminal: &Terminal, path: Option<&Path>) -> Result<Ended, Fai
         None => Config::open(None, &ProcessEnv),
     };
     let loaded = loaded.map_err(|error| unusable(&error))?;
+    let found = match loaded.queues {
+        QueuesFrom::Surroundings => {
+            let listen = loaded.config.listen;
+            running::block_on(async { Ok(local_servers(&ProcessEnv, listen).await) })?
+        }
+        QueuesFrom::File => Found::default(),
+    };
+    let loaded = loaded.with_found(|config| found.added_to(config));
     warn(terminal, &loaded)?;
     let source = loaded.path.as_deref().map_or(Source::Environment, Source::File);
     terminal.line(&terminal.ink(Ink::Good, &terminal.say(&Usable(source))))?;

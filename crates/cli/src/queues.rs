@@ -1,7 +1,7 @@
 //! What a configuration makes, as people read it. It refuses to show a key; where it comes from is
 //! enough.
 
-use ekiden_config::{Candidate, Config, Credential, Dialect, Provider, Queue};
+use ekiden_config::{Candidate, Config, Credential, Dialect, Origin, Provider, Queue};
 
 use crate::terminal::{Ink, Say, Terminal};
 
@@ -30,7 +30,9 @@ fn about(terminal: &Terminal, config: &Config, candidate: &Candidate) -> String 
     if provider.dialect == Dialect::OpenAiResponses {
         return terminal.ink(Ink::Slow, &terminal.say(&Unspoken(provider.dialect)));
     }
-    let key = terminal.say(&Key(provider));
+    let found =
+        matches!(config.origin(&format!("providers.{}", provider.id)), Origin::Found { .. });
+    let key = if found { terminal.say(&FoundHere(provider)) } else { terminal.say(&Key(provider)) };
     let ink = if provider.lacks_key() { Ink::Slow } else { Ink::Dim };
     terminal.ink(ink, &format!("{}, {key}", provider.dialect.name()))
 }
@@ -71,6 +73,19 @@ impl Say for Heading<'_> {
             0 => format!("队列 {}：没有候选", self.name()),
             count => format!("队列 {}：{count} 个候选", self.name()),
         }
+    }
+}
+
+/// A server that nobody set.
+struct FoundHere<'a>(&'a Provider);
+
+impl Say for FoundHere<'_> {
+    fn english(&self) -> String {
+        format!("found at {}", self.0.base_url.as_str())
+    }
+
+    fn chinese(&self) -> String {
+        format!("发现于 {}", self.0.base_url.as_str())
     }
 }
 

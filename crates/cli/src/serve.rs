@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ekiden_config::{
-    Config, Dialect, Env, LOCAL_SERVERS, LoadError, Loaded, LocalServer, ProcessEnv, QueuesFrom,
+    BaseUrl, Config, Dialect, Env, LOCAL_SERVERS, LoadError, Loaded, LocalServer, ProcessEnv,
+    QueuesFrom,
 };
 use ekiden_gateway::state::{Keeping, Kept};
 use ekiden_gateway::{CoreOptions, Gateway, Proxies, Running, StartError, stop_signal};
@@ -74,11 +75,10 @@ async fn serve(
     kept: &Kept,
 ) -> Result<Ended, Failure> {
     let found = match loaded.queues {
-        QueuesFrom::Surroundings => local_servers().await,
+        QueuesFrom::Surroundings => local_servers(&env, loaded.config.listen).await,
         QueuesFrom::File => Found::default(),
     };
-    let loaded =
-        Loaded { config: Arc::new(found.added_to(Arc::unwrap_or_clone(loaded.config))), ..loaded };
+    let loaded = loaded.with_found(|config| found.added_to(config));
     let bare = loaded.queues == QueuesFrom::Surroundings && loaded.config.providers.is_empty();
     if !bare {
         // That nothing was found is said below, with what to do.
@@ -135,25 +135,39 @@ async fn start_with(
 
 /// Servers on this machine, with their models.
 #[derive(Clone, Default)]
-struct Found(Vec<(&'static LocalServer, Vec<String>)>);
+pub(crate) struct Found(Vec<Server>);
+
+/// One of them.
+#[derive(Clone)]
+struct Server {
+    known: &'static LocalServer,
+    at: BaseUrl,
+    models: Vec<String>,
+}
 
 impl Found {
-    fn added_to(&self, config: Config) -> Config {
+    pub(crate) fn added_to(&self, config: Config) -> Config {
         let servers = self.0.iter();
-        servers.fold(config, |config, (server, models)| config.with_local_server(server, models))
+        servers.fold(config, |config, it| config.with_local_server(it.known, &it.at, &it.models))
     }
 }
 
-/// Asks the usual servers on this machine whether they are there (G8).
-async fn local_servers() -> Found {
-    let [first, second] = &LOCAL_SERVERS;
-    let found = tokio::join!(models(first), models(second));
-    Found(vec![(first, found.0), (second, found.1)])
+/// Asks the usual servers on this machine, all at once, whether they are there (G8).
+pub(crate) async fn local_servers(env: &dyn Env, listen: SocketAddr) -> Found {
+    let [first, second] = LOCAL_SERVERS.each_ref().map(|it| found(it, it.address(env, listen)));
+    let (first, second) = tokio::join!(first, second);
+    Found(first.into_iter().chain(second).collect())
+}
+
+async fn found(known: &'static LocalServer, at: Option<BaseUrl>) -> Option<Server> {
+    let at = at?;
+    let models = models(&at, LOCAL_WAIT).await;
+    Some(Server { known, at, models })
 }
 
 /// The models of a server on this machine that can answer; none when it is not there.
-async fn models(server: &LocalServer) -> Vec<String> {
-    let Ok(answer) = http::get(server.base_url, "/v1/models", LOCAL_WAIT).await else {
+async fn models(at: &BaseUrl, limit: Duration) -> Vec<String> {
+    let Ok(answer) = http::get(at.as_str(), "/v1/models", limit).await else {
         return Vec::new();
     };
     let list: Value = serde_json::from_str(&answer.body).unwrap_or_default();
@@ -411,18 +425,26 @@ mod tests {
         upstream.list_models(["qwen3:8b", "nomic-embed-text"]);
         let mut tasks = JoinSet::new();
         tasks.spawn(upstream.run(listener, std::future::pending()));
-        let base_url = format!("http://{address}/v1").leak();
-        let there = LocalServer { base_url, ..LOCAL_SERVERS[0] };
-        assert_eq!(models(&there).await, ["qwen3:8b"]);
-
-        tasks.shutdown().await;
-        assert!(models(&there).await.is_empty());
+        let there = BaseUrl::parse(&format!("http://{address}/v1")).unwrap();
+        assert_eq!(models(&there, LOCAL_WAIT).await, ["qwen3:8b"]);
 
         let bare = Config::from_env(&FixedEnv::new()).unwrap().config;
-        let config = bare.with_local_server(&there, &["qwen3:8b".to_owned()]);
-        let routes: Vec<String> =
-            config.queues[0].candidates.iter().map(ekiden_config::Candidate::route).collect();
-        assert_eq!(routes, ["ollama/qwen3:8b"]);
+        let env = FixedEnv::from([("OLLAMA_HOST".to_owned(), address.to_string())]);
+        let found = local_servers(&env, bare.listen).await;
+        let config = found.added_to(Arc::unwrap_or_clone(bare));
+        let first = &config.queues[0].candidates[0];
+        assert_eq!(first.route(), "ollama/qwen3:8b");
+
+        tasks.shutdown().await;
+        assert!(models(&there, LOCAL_WAIT).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn g08_a_server_that_says_nothing_is_not_waited_for_beyond_the_limit() {
+        // It takes the connection, and that is all.
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = BaseUrl::parse(&format!("http://{}/v1", silent.local_addr().unwrap())).unwrap();
+        assert!(models(&at, Duration::ZERO).await.is_empty());
     }
 
     #[test]

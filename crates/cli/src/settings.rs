@@ -39,12 +39,15 @@ pub(crate) struct Setting {
 /// Where a value comes from.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Origin {
-    /// `default`, `file`, `env` or `stored`.
+    /// `default`, `file`, `env`, `stored` or `found`.
     pub(crate) from: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     variable: Option<String>,
+    /// The base URL of a server that was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
 }
 
 impl Settings {
@@ -199,6 +202,7 @@ impl Say for Origin {
         match (self.from.as_str(), self.line, &self.variable) {
             ("file", Some(line), _) => format!("line {line}"),
             ("env", _, Some(variable)) => variable.clone(),
+            ("found", _, _) => format!("found at {}", self.at.as_deref().unwrap_or_default()),
             (other, _, _) => other.to_owned(),
         }
     }
@@ -209,6 +213,7 @@ impl Say for Origin {
             ("env", _, Some(variable)) => variable.clone(),
             ("default", _, _) => "默认".to_owned(),
             ("stored", _, _) => "已保存".to_owned(),
+            ("found", _, _) => format!("发现于 {}", self.at.as_deref().unwrap_or_default()),
             (other, _, _) => other.to_owned(),
         }
     }

@@ -1,10 +1,14 @@
-//! Providers that the environment shows (G8). Asks no server: local ones are probed by the
-//! gateway, at the addresses in [`LOCAL_SERVERS`].
+//! Providers that the environment shows (G8). Asks no server: local ones are asked by the program,
+//! at the addresses of [`LOCAL_SERVERS`].
+
+use std::net::{IpAddr, SocketAddr};
 
 use secrecy::SecretString;
 
 use crate::assemble::{DEFAULT_QUEUE, default_profile, empty_queue, points_at};
+use crate::check::is_line;
 use crate::clocks::ClockSettings;
+use crate::env::Env;
 use crate::read::Reader;
 use crate::settings::{Candidate, Config, Credential, Dialect, Origin, Provider};
 use crate::url::BaseUrl;
@@ -51,13 +55,35 @@ pub struct LocalServer {
     pub name: &'static str,
     /// Where it listens unless told otherwise; its models stand below `/models`.
     pub base_url: &'static str,
+    /// The variable that tells it and its clients otherwise, where there is one.
+    pub variable: Option<&'static str>,
 }
 
 /// Where local servers listen unless told otherwise, by their documentation. They speak Chat.
 pub const LOCAL_SERVERS: [LocalServer; 2] = [
-    LocalServer { id: "ollama", name: "Ollama", base_url: "http://127.0.0.1:11434/v1" },
-    LocalServer { id: "lm-studio", name: "LM Studio", base_url: "http://127.0.0.1:1234/v1" },
+    LocalServer {
+        id: "ollama",
+        name: "Ollama",
+        base_url: "http://127.0.0.1:11434/v1",
+        variable: Some("OLLAMA_HOST"),
+    },
+    LocalServer {
+        id: "lm-studio",
+        name: "LM Studio",
+        base_url: "http://127.0.0.1:1234/v1",
+        variable: None,
+    },
 ];
+
+/// The port of Ollama, where its variable names none.
+const OLLAMA_PORT: u16 = 11_434;
+
+/// Models of one local server that are taken, and characters of a name: more, nobody has.
+const LOCAL_MODELS_MAX: usize = 100;
+const LOCAL_MODEL_MAX_CHARS: usize = 200;
+
+/// The word about an environment that shows no provider; a local server may still be there.
+pub(crate) const NOTHING_FOUND: &str = "no provider was found";
 
 const CHAT: Dialect = Dialect::OpenAiChat;
 const MESSAGES: Dialect = Dialect::AnthropicMessages;
@@ -171,7 +197,7 @@ pub(crate) fn fill(reader: &mut Reader<'_>, config: &mut Config) {
         let names: Vec<_> = WELL_KNOWN.iter().take(4).map(|known| known.key_variable).collect();
         warn(
             reader,
-            "no provider was found".to_owned(),
+            NOTHING_FOUND.to_owned(),
             format!(
                 "set one of {} and others, start a local server, or write a `[providers.ID]`",
                 names.join(", ")
@@ -180,35 +206,91 @@ pub(crate) fn fill(reader: &mut Reader<'_>, config: &mut Config) {
     }
 }
 
-impl Config {
-    /// This configuration with a server that was found on this machine, and its models at the end
-    /// of the queue that was made of the environment (G8).
+impl LocalServer {
+    /// Where it is to be asked for: as its variable says, else where it listens by itself. An
+    /// address that is none, or leads to a cloud's credentials, counts as not said. `None`: what
+    /// listens there is Ekiden itself.
     #[must_use]
-    pub fn with_local_server(&self, server: &LocalServer, models: &[String]) -> Self {
+    pub fn address(&self, env: &dyn Env, listen: SocketAddr) -> Option<BaseUrl> {
+        let said = self.variable.and_then(|variable| env.var(variable));
+        let said = said.and_then(|written| ollama_host(&written)).filter(|url| !url.is_guarded());
+        let url = said.or_else(|| BaseUrl::parse(self.base_url).ok())?;
+        (!points_at(&url, listen)).then_some(url)
+    }
+}
+
+/// `OLLAMA_HOST` as Ollama reads it (`envconfig.Host` in its source): scheme, host and port may each
+/// be left out, and with a scheme the port is that scheme's. The address of every interface, which
+/// is where a server listens, is this machine to a client.
+fn ollama_host(written: &str) -> Option<BaseUrl> {
+    let written = written.trim().trim_matches(['"', '\'']).trim();
+    let (scheme, rest, port) = match written.split_once("://") {
+        Some(("http", rest)) => ("http", rest, 80),
+        Some(("https", rest)) => ("https", rest, 443),
+        Some(_) => return None,
+        None => ("http", written, OLLAMA_PORT),
+    };
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let bare = authority.trim_matches(['[', ']']);
+    let (host, port) = match (bare.parse::<IpAddr>(), authority.rsplit_once(':')) {
+        (Ok(_), _) => (bare, port),
+        (Err(_), Some((host, named))) => {
+            (host.trim_matches(['[', ']']), named.parse().unwrap_or(port))
+        }
+        (Err(_), None) => (bare, port),
+    };
+    let host = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(ip)) if ip.is_unspecified() => "127.0.0.1".to_owned(),
+        Ok(IpAddr::V6(ip)) if ip.is_unspecified() => "[::1]".to_owned(),
+        Ok(IpAddr::V6(ip)) => format!("[{ip}]"),
+        Ok(IpAddr::V4(_)) => host.to_owned(),
+        Err(_) if host.is_empty() => "127.0.0.1".to_owned(),
+        Err(_) => host.to_owned(),
+    };
+    let path = path.trim_matches('/');
+    let below = if path.is_empty() { String::new() } else { format!("/{path}") };
+    BaseUrl::parse(&format!("{scheme}://{host}:{port}{below}/v1")).ok()
+}
+
+impl Config {
+    /// This configuration with a server that was found on this machine at that address, and its
+    /// models at the end of the queue that was made of the environment (G8). Models whose names nobody
+    /// could write are left out.
+    #[must_use]
+    pub fn with_local_server(&self, server: &LocalServer, at: &BaseUrl, models: &[String]) -> Self {
         let mut config = self.clone();
-        let Ok(base_url) = BaseUrl::parse(server.base_url) else {
-            return config;
-        };
+        let models: Vec<String> =
+            models.iter().filter(|model| is_name(model)).take(LOCAL_MODELS_MAX).cloned().collect();
         if config.provider(server.id).is_some() || models.is_empty() {
             return config;
         }
         let provider = Provider {
             id: server.id.to_owned(),
             name: server.name.to_owned(),
-            models: models.to_vec(),
+            models: models.clone(),
             credential: Credential::None,
             key: None,
-            ..bare(base_url, Dialect::OpenAiChat)
+            ..bare(at.clone(), Dialect::OpenAiChat)
         };
+        let origin = Origin::Found { at: at.as_str().to_owned() };
         if let Some(queue) = config.queues.iter_mut().find(|queue| queue.id == DEFAULT_QUEUE) {
             let clocks = config.default_clocks;
             queue
                 .candidates
                 .extend(models.iter().map(|model| candidate(&provider, model, None, clocks)));
+            let path = format!("queues.{DEFAULT_QUEUE}");
+            config.origins.entry(path).or_insert_with(|| origin.clone());
         }
+        config.origins.insert(format!("providers.{}", server.id), origin);
         config.providers.push(provider);
         config
     }
+}
+
+fn is_name(model: &str) -> bool {
+    // As a route has it, so that it can be written down.
+    let plain = !model.is_empty() && !model.contains(char::is_whitespace) && is_line(model);
+    plain && model.chars().count() <= LOCAL_MODEL_MAX_CHARS
 }
 
 /// The address of a provider: the client's own variable, unless it leads to ourselves because the
@@ -224,7 +306,11 @@ fn address(reader: &mut Reader<'_>, known: &WellKnown, config: &Config) -> Optio
     let why = match BaseUrl::parse(&written) {
         Ok(url) if points_at(&url, config.listen) => "points at Ekiden itself".to_owned(),
         Ok(url) if url.is_guarded() => "is a link-local or metadata address".to_owned(),
-        Ok(url) => return Some(url),
+        Ok(url) => {
+            let origin = Origin::Env { variable: variable.to_owned() };
+            reader.origins.insert(format!("providers.{}.base_url", known.id), origin);
+            return Some(url);
+        }
         Err(error) => format!("is not used: {error}"),
     };
     warn(

@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use toml::de::DeTable;
 
 use crate::assemble;
+use crate::discover::NOTHING_FOUND;
 use crate::env::Env;
 use crate::mask::{self, Kept};
 use crate::paths::{self, Platform};
@@ -66,6 +67,21 @@ pub enum LoadError {
     /// It was read and is refused: mend it.
     #[error("{0}")]
     Invalid(Problems),
+}
+
+impl Loaded {
+    /// The same with what was found on this machine (G8): see [`Config::with_local_server`].
+    #[must_use]
+    pub fn with_found(mut self, add: impl FnOnce(Config) -> Config) -> Self {
+        if self.queues == QueuesFrom::Surroundings {
+            let config = add(Arc::unwrap_or_clone(self.config));
+            if !config.providers.is_empty() {
+                self.warnings.list.retain(|it| it.message != NOTHING_FOUND);
+            }
+            self.config = Arc::new(config);
+        }
+        self
+    }
 }
 
 impl Config {

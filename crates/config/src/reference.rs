@@ -179,6 +179,9 @@ fn discovered() -> String {
     out.push_str("\nLocal servers are asked whether they are there:");
     for server in &LOCAL_SERVERS {
         out.push_str(&format!(" {} at `{}`", server.name, server.base_url));
+        if let Some(variable) = server.variable {
+            out.push_str(&format!(" (or where `{variable}` says)"));
+        }
         out.push(if server.id == LOCAL_SERVERS[0].id { ',' } else { '.' });
     }
     out.push('\n');

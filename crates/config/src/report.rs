@@ -52,6 +52,7 @@ pub fn listing(config: &Config) -> String {
             Origin::File { line } => format!("line {line}"),
             Origin::Env { variable } => variable,
             Origin::Stored => "stored".to_owned(),
+            Origin::Found { at } => format!("found at {at}"),
         };
         out.push_str(&format!("{} = {value}  # {origin}\n", setting.path));
     }

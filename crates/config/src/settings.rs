@@ -276,6 +276,11 @@ pub enum Origin {
     },
     /// A key that was given to Ekiden to keep.
     Stored,
+    /// A server that was found on this machine (G8).
+    Found {
+        /// Its base URL.
+        at: String,
+    },
 }
 
 impl Config {

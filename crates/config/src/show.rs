@@ -120,11 +120,22 @@ impl Sheet<'_> {
         }
     }
 
+    /// As [`Sheet::put`], for what was found together with a provider (G8).
+    fn put_found(&mut self, provider: &str, path: &str, name: &str, value: Option<Value>) {
+        self.put(path, name, value);
+        let found = self.config.origins.get(&joined("providers", provider));
+        if let (Some(origin), Some(last)) = (found, self.list.last_mut())
+            && last.origin == Origin::Default
+        {
+            last.origin = origin.clone();
+        }
+    }
+
     fn provider(&mut self, provider: &Provider) {
         let path = joined("providers", &provider.id);
         let text = |text: &str| Some(Value::Text(text.to_owned()));
         self.put(&path, "name", text(&provider.name));
-        self.put(&path, "base_url", text(provider.base_url.as_str()));
+        self.put_found(&provider.id, &path, "base_url", text(provider.base_url.as_str()));
         self.put(&path, "dialect", text(provider.dialect.name()));
         self.put(&path, "profile", text(provider.profile.name()));
         self.put(&path, "vendor", text(&provider.vendor));
@@ -135,7 +146,7 @@ impl Sheet<'_> {
             Credential::Inline | Credential::Stored => Some(("api_key", MASK.to_owned())),
         };
         if let Some((name, value)) = credential {
-            self.put(&path, name, Some(Value::Text(value)));
+            self.put_found(&provider.id, &path, name, Some(Value::Text(value)));
         }
         self.put(&path, "http2", Some(Value::Bool(provider.http2)));
         self.put(&path, "proxy", provider.proxy.as_ref().and_then(|url| text(url.as_str())));
@@ -144,7 +155,8 @@ impl Sheet<'_> {
         self.put(&path, "stream_usage", Some(Value::Bool(provider.stream_usage)));
         self.put(&path, "drop_fields", Some(Value::Texts(provider.drop_fields.clone())));
         self.put(&path, "allow_link_local", Some(Value::Bool(provider.allow_link_local)));
-        self.put(&path, "models", Some(Value::Texts(provider.models.clone())));
+        let models = Some(Value::Texts(provider.models.clone()));
+        self.put_found(&provider.id, &path, "models", models);
     }
 
     fn queue(&mut self, queue: &Queue) {
@@ -159,7 +171,8 @@ impl Sheet<'_> {
 
     fn candidate(&mut self, path: &str, candidate: &Candidate) {
         let count = |count: Option<u32>| count.map(|count| Value::Integer(count.into()));
-        self.put(path, "route", Some(Value::Text(candidate.route())));
+        let route = Some(Value::Text(candidate.route()));
+        self.put_found(&candidate.provider, path, "route", route);
         self.put(path, "effort", candidate.effort.clone().map(Value::Text));
         self.put(path, "effort_levels", Some(Value::Texts(candidate.effort_levels.clone())));
         self.put(path, "context_window", count(candidate.context_window));

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use ekiden_config::edit::{Change, EditError, SettingsFile, TextHash};
 use ekiden_config::{
-    Config, Credential, Env, KEYS_FILE, KeysError, Loaded, LogLevel, Problems, QueuesFrom,
-    Severity, StoredKeys, WithKeys,
+    Config, Credential, Env, KEYS_FILE, KeysError, Loaded, LogLevel, Problems, Severity,
+    StoredKeys, WithKeys,
 };
 use ekiden_store::{Bounds, What};
 use secrecy::SecretString;
@@ -144,12 +144,10 @@ impl SettingsSource {
             Some(bytes) => Config::of_bytes(&self.file, bytes, &around)?,
             None => Config::from_env(&around)?,
         };
-        let Some(found) = self.found.as_ref().filter(|_| loaded.queues == QueuesFrom::Surroundings)
-        else {
-            return Ok(loaded);
-        };
-        let config = found(Arc::unwrap_or_clone(loaded.config));
-        Ok(Loaded { config: Arc::new(config), ..loaded })
+        Ok(match &self.found {
+            Some(found) => loaded.with_found(|config| found(config)),
+            None => loaded,
+        })
     }
 
     fn print(&self, file: TextHash, config: &Config) -> Print {

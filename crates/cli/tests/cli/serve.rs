@@ -1,5 +1,6 @@
 //! `ekiden serve`, from its greeting to its end (G8, G13).
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use insta::assert_snapshot;
@@ -86,4 +87,71 @@ fn r33_a_gateway_without_calls_says_so() {
     };
     assert_snapshot!(why(&["why", "last"]));
     assert_snapshot!(why(&["why", "ek-nobody-1"]));
+}
+
+/// A server on this machine that lists models, for as long as the test runs.
+fn model_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let body = r#"{"object":"list","data":[{"id":"qwen3:8b"},{"id":"nomic-embed-text"}]}"#;
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 4_096];
+            let read = stream.read(&mut head).unwrap();
+            let asked = head[..read].starts_with(b"GET /v1/models ");
+            let status = if asked { "200 OK" } else { "404 Not Found" };
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+                 connection: close\r\n\r\n{body}",
+                body.len()
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    at
+}
+
+#[test]
+fn g08_a_server_on_this_machine_is_found_used_and_named_as_the_source() {
+    let ollama = model_server();
+    let folder = tempfile::tempdir().unwrap();
+    let ekiden = |words: &[&str]| {
+        let home = folder.path().display().to_string();
+        Ekiden::new(words).env("HOME", &home).env("OLLAMA_HOST", &ollama).within(folder.path())
+    };
+    let served = ekiden(&["--listen", "127.0.0.1:0"]).serve("Ctrl-C");
+    let greeting = &served.greeting;
+    assert!(greeting.contains("ollama/qwen3:8b"), "{greeting}");
+    assert!(greeting.contains(&format!("found at http://{ollama}/v1")), "{greeting}");
+    assert!(!greeting.contains("embed"), "what answers nothing is no candidate: {greeting}");
+
+    let get = |words: &[&str]| {
+        let words: Vec<&str> = words.iter().copied().chain(["--url", &served.url]).collect();
+        ekiden(&words).run()
+    };
+    let (code, out, err) = get(&["config", "get", "providers.ollama"]);
+    let line = out.lines().find(|line| line.contains("base_url")).unwrap_or_default();
+    assert!(line.contains(&format!("found at http://{ollama}/v1")), "{code} {out} {err}");
+    let (_, out, _) = get(&["config", "get", "providers.ollama.base_url", "--json"]);
+    assert!(out.contains(r#""from":"found""#), "{out}");
+    let (_, out, _) = get(&["config", "get", "queues.default.candidates.0.route"]);
+    assert_eq!(out.trim(), "ollama/qwen3:8b");
+
+    // What a start would make is what a check shows, and nothing is missed.
+    let (code, out, err) = ekiden(&["check"]).run();
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("ollama/qwen3:8b") && out.contains("found at http://"), "{out}");
+}
+
+#[test]
+fn g08_a_local_server_stands_behind_what_keys_show() {
+    let ollama = model_server();
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().display().to_string();
+    let check = Ekiden::new(&["check"]).env("HOME", &home).env("OLLAMA_HOST", &ollama);
+    let (_, out, _) = check.env("OPENAI_API_KEY", "sk-1").within(folder.path()).run();
+    let remote = out.find("openai/").unwrap_or_else(|| panic!("{out}"));
+    let local = out.find("ollama/").unwrap_or_else(|| panic!("{out}"));
+    assert!(remote < local, "{out}");
 }

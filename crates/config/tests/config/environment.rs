@@ -107,16 +107,92 @@ fn g8_a_file_without_providers_and_queues_leaves_them_to_the_environment() {
 #[test]
 fn g8_a_local_server_joins_at_the_end() {
     let config = Config::from_env(&env(&[("OPENAI_API_KEY", "a")])).unwrap().config;
-    let with = config.with_local_server(&LOCAL_SERVERS[0], &["qwen3:8b".to_owned()]);
+    let ollama = LOCAL_SERVERS[0];
+    let at = ollama.address(&env(&[]), config.listen).unwrap();
+    let with = config.with_local_server(&ollama, &at, &["qwen3:8b".to_owned()]);
     let last = with.queues[0].candidates.last().unwrap();
     assert_eq!(last.route(), "ollama/qwen3:8b");
     assert_eq!(last.clocks.first_byte_ms, 600_000);
     assert!(!with.provider("ollama").unwrap().lacks_key());
     assert_ne!(with.digest(), config.digest());
-    let again = with.with_local_server(&LOCAL_SERVERS[0], &["x".to_owned()]);
+    let again = with.with_local_server(&ollama, &at, &["x".to_owned()]);
     assert_eq!(again.digest(), with.digest(), "a provider joins once");
     let addresses: Vec<_> = LOCAL_SERVERS.iter().map(|server| server.base_url).collect();
     assert_eq!(addresses, ["http://127.0.0.1:11434/v1", "http://127.0.0.1:1234/v1"]);
+}
+
+#[test]
+fn g8_settings_say_by_what_a_provider_was_found() {
+    let around = env(&[("OPENAI_API_KEY", "a"), ("OPENAI_BASE_URL", "https://mirror.example/v1")]);
+    let loaded = Config::from_env(&around).unwrap();
+    let ollama = LOCAL_SERVERS[0];
+    let at = ollama.address(&env(&[]), loaded.config.listen).unwrap();
+    let with = loaded.config.with_local_server(&ollama, &at, &["qwen3:8b".to_owned()]);
+    let origin = |path: &str| {
+        let all = with.settings();
+        all.into_iter().find(|one| one.path == path).unwrap_or_else(|| panic!("{path}")).origin
+    };
+    let variable = |name: &str| Origin::Env { variable: name.to_owned() };
+    let found = Origin::Found { at: "http://127.0.0.1:11434/v1".to_owned() };
+    for (path, by) in [
+        ("providers.openai.api_key_env", variable("OPENAI_API_KEY")),
+        ("providers.openai.base_url", variable("OPENAI_BASE_URL")),
+        ("providers.openai.models", variable("OPENAI_API_KEY")),
+        ("providers.openai.http2", Origin::Default),
+        ("providers.ollama.base_url", found.clone()),
+        ("providers.ollama.models", found.clone()),
+        ("queues.default.candidates.0.route", variable("OPENAI_API_KEY")),
+        ("queues.default.candidates.1.route", found),
+    ] {
+        assert_eq!(origin(path), by, "{path}");
+    }
+}
+
+#[test]
+fn g8_a_local_server_alone_is_a_queue_and_takes_the_word_about_nothing_away() {
+    let bare = Config::from_env(&env(&[])).unwrap();
+    assert_eq!(bare.warnings.list.len(), 1);
+    let ollama = LOCAL_SERVERS[0];
+    let at = ollama.address(&env(&[]), bare.config.listen).unwrap();
+    let none = bare.clone().with_found(|config| config.with_local_server(&ollama, &at, &[]));
+    assert_eq!(none.warnings.list.len(), 1, "a server without models is no provider");
+    let models =
+        ["qwen3:8b", "", "two words", "two\nlines", &"x".repeat(201), "llama"].map(str::to_owned);
+    let with = bare.with_found(|config| config.with_local_server(&ollama, &at, &models));
+    assert!(with.warnings.list.is_empty(), "{}", with.warnings);
+    let routes: Vec<_> = with.config.queues[0].candidates.iter().map(|one| one.route()).collect();
+    assert_eq!(routes, ["ollama/qwen3:8b", "ollama/llama"]);
+    // Whoever writes down what there is asks no surroundings.
+    let file = Config::parse(BASE, "f", &env(&[])).unwrap();
+    let same = file.clone().with_found(|config| config.with_local_server(&ollama, &at, &models));
+    assert_eq!(same.config.digest(), file.config.digest());
+}
+
+#[test]
+fn g8_ollama_is_asked_where_its_variable_says() {
+    let listen = Config::from_env(&env(&[])).unwrap().config.listen;
+    let ollama = LOCAL_SERVERS[0];
+    for (written, asked) in [
+        ("", "http://127.0.0.1:11434/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        ("[::]:9", "http://[::1]:9/v1"),
+        ("::1", "http://[::1]:11434/v1"),
+        (":9", "http://127.0.0.1:9/v1"),
+        ("127.0.0.1:9", "http://127.0.0.1:9/v1"),
+        ("box.lan", "http://box.lan:11434/v1"),
+        ("box.lan:nope", "http://box.lan:11434/v1"),
+        ("http://box.lan", "http://box.lan:80/v1"),
+        (" \"http://box.lan:9/\" ", "http://box.lan:9/v1"),
+        ("https://box.lan/ollama/", "https://box.lan:443/ollama/v1"),
+        // What is no address, or one of a cloud's credentials, counts as not said.
+        ("unix:///run/ollama", "http://127.0.0.1:11434/v1"),
+        ("169.254.169.254:80", "http://127.0.0.1:11434/v1"),
+    ] {
+        let at = ollama.address(&env(&[("OLLAMA_HOST", written)]), listen);
+        assert_eq!(at.unwrap().as_str(), asked, "{written}");
+    }
+    let itself = format!("0.0.0.0:{}", listen.port());
+    assert_eq!(ollama.address(&env(&[("OLLAMA_HOST", &itself)]), listen), None, "R6");
 }
 
 #[test]

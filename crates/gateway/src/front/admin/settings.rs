@@ -61,6 +61,8 @@ enum OriginShown {
     Env { variable: String },
     /// A key that was given to the gateway to keep.
     Stored,
+    /// A server that was found on this machine; its base URL.
+    Found { at: String },
 }
 
 /// What a key takes.
@@ -393,6 +395,7 @@ impl SettingShown {
                 Origin::File { line } => OriginShown::File { line },
                 Origin::Env { variable } => OriginShown::Env { variable },
                 Origin::Stored => OriginShown::Stored,
+                Origin::Found { at } => OriginShown::Found { at },
             },
             takes: key.map(|key| TakesShown::of(key.kind)),
             about: key.map(|key| About { en: key.about_en, zh: key.about_zh }),
