@@ -171,7 +171,7 @@ fn row(terminal: &Terminal, by: By, sum: &Sum) -> Vec<Cell> {
     ]
 }
 
-/// Money in each currency; what is estimated in part stands behind a `~`.
+/// Money in each currency; what is counted from a price in part stands behind a `~`.
 fn paid(cost: &[Money]) -> String {
     let one = |money: &Money| {
         let all = ekiden_config::amount(money.reported_nano.saturating_add(money.estimated_nano));

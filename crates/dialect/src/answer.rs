@@ -75,6 +75,8 @@ pub struct Usage {
     pub cache_written: Option<u64>,
     /// Output that was reasoning.
     pub reasoning: Option<u64>,
+    /// What upstream says that it asks for all of it, in billionths of a US dollar.
+    pub cost_nano_usd: Option<u64>,
     /// Anthropic's `input_tokens`, which leave cached ones out.
     fresh: Option<u64>,
 }
@@ -168,6 +170,11 @@ impl Usage {
                     raise(&mut seen.cached, inner)?;
                 }
                 "cache_creation_input_tokens" => raise(&mut seen.cache_written, inner)?,
+                // OpenRouter, "Usage accounting": US dollars; 2026-11-29. Others write an object here.
+                "cost" => {
+                    let span = inner.skip()?;
+                    seen.cost_nano_usd = seen.cost_nano_usd.max(nano(inner.slice(&span)));
+                }
                 "prompt_tokens_details" | "input_tokens_details" => {
                     inner.object_or_skip(|detail, key| match &*key.decode() {
                         "cached_tokens" => raise(&mut seen.cached, detail),
@@ -196,6 +203,35 @@ impl Usage {
 fn raise(place: &mut Option<u64>, value: &mut Scanner<'_>) -> Result<(), JsonError> {
     *place = (*place).max(value.integer_or_skip()?);
     Ok(())
+}
+
+/// A JSON number in billionths, rounded; `None`: it is none, below nothing, or too large.
+fn nano(number: &str) -> Option<u64> {
+    let (digits, exponent) = match number.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+        None => (number, 0),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let length = |digits: &str| i32::try_from(digits.len()).ok();
+    // So many of the digits are whole billionths.
+    let places = length(whole)?.saturating_add(exponent).saturating_add(9);
+    let mut nano: u64 = 0;
+    for (at, digit) in (0_i32..).zip(whole.bytes().chain(part.bytes())) {
+        let digit = u64::from(char::from(digit).to_digit(10)?);
+        if at < places {
+            nano = nano.checked_mul(10)?.checked_add(digit)?;
+        } else if at == places {
+            nano = nano.checked_add(u64::from(digit >= 5))?;
+        }
+    }
+    let written = length(whole)?.saturating_add(length(part)?);
+    for _ in written..places {
+        if nano == 0 {
+            break;
+        }
+        nano = nano.checked_mul(10)?;
+    }
+    (!whole.is_empty()).then_some(nano)
 }
 
 /// What one part of an answer shows.

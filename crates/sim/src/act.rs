@@ -94,6 +94,8 @@ pub struct Answer {
     pub finish: Finish,
     /// What it says about tokens.
     pub usage: Usage,
+    /// What it says beside the tokens that it cost, in millionths of a US dollar; Chat alone.
+    pub cost_micro: Option<u64>,
     /// Whether it answers a conversation that ends with an assistant turn.
     pub prefill: Prefill,
     /// How fast it comes.
@@ -400,6 +402,7 @@ impl Answer {
             tools: Vec::new(),
             finish: Finish::Natural,
             usage: Usage::Counted,
+            cost_micro: None,
             prefill: Prefill::Accepted,
             pace: Pace::default(),
             fault: None,

@@ -25,6 +25,7 @@ pub const WORDS: &[(&str, &str, &str)] = &[
     ("filtered", "filtered", "an answer that ends by a filter"),
     ("usage", "usage:12/34", "input and output tokens"),
     ("no-usage", "no-usage", "no usage at all"),
+    ("cost", "cost:2100", "what it cost, in millionths of a US dollar, beside the tokens (Chat)"),
     ("no-prefill", "no-prefill", "400 if the conversation ends with an assistant turn"),
     ("head", "head:2s", "a wait before the headers"),
     ("beats", "beats:500/30s", "keep-alives every so often for so long, then the answer"),
@@ -344,6 +345,7 @@ fn content(
             word.bare()?;
             answer.usage = Usage::Missing;
         }
+        "cost" => answer.cost_micro = Some(word.text()?.parse().map_err(|_| word.bad())?),
         _ => return Ok(false),
     }
     Ok(true)

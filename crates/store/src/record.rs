@@ -205,7 +205,7 @@ pub struct AttemptRow {
     pub cached: Option<u64>,
     /// Of the input, what was written to a cache, if upstream said so.
     pub cache_written: Option<u64>,
-    /// What it cost; `None`: there is no price, or nobody knows the tokens.
+    /// What it cost; `None`: nobody said, and there is no price, or nobody knows the tokens.
     pub cost: Option<Cost>,
     /// The id of the client's token; `None`: it showed none.
     pub token: Option<Arc<str>>,
@@ -251,23 +251,31 @@ impl Currency {
     }
 }
 
-/// What an attempt cost, by the price that held when it ended.
+/// What an attempt cost: as the upstream said, else by the price that held when it ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cost {
     /// In which currency.
     pub currency: Currency,
     /// Billionths of it.
     pub nano: u64,
-    /// Where the tokens behind it come from.
+    /// Who says so.
     pub basis: Basis,
 }
 
-/// Where the tokens behind a cost come from.
+impl Cost {
+    /// What an upstream says that it asks, in billionths of a US dollar.
+    #[must_use]
+    pub const fn reported_usd(nano: u64) -> Self {
+        Self { currency: Currency::Usd, nano, basis: Basis::Reported }
+    }
+}
+
+/// Who says what an attempt cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Basis {
-    /// The upstream said them all.
+    /// The upstream named the amount.
     Reported,
-    /// Some of them are ours, from the size of the text.
+    /// We do, from a price and the tokens; where those come from, the row says.
     Estimated,
 }
 

@@ -425,6 +425,37 @@ fn k11_usage_is_what_the_upstream_told() {
 }
 
 #[test]
+fn r34_what_upstream_asks_is_read_exactly_and_nothing_else_is() {
+    let cost = |written: &str| {
+        let usage = format!(r#"{{"choices":[],"usage":{{"prompt_tokens":1,"cost":{written}}}}}"#);
+        let mut reader = Reader::new(OpenAiChat);
+        beats(&mut reader, &[&usage]);
+        let usage = &reader.answer().usage;
+        assert_eq!(usage.input, Some(1), "{written}");
+        usage.cost_nano_usd
+    };
+    for (written, nano) in [
+        ("0", 0),
+        ("0.0021", 2_100_000),
+        ("0.00013999999999999999", 140_000),
+        ("1.5e-05", 15_000),
+        ("2E-9", 2),
+        ("4e-10", 0),
+        ("5e-10", 1),
+        ("12", 12_000_000_000),
+        ("1.25e2", 125_000_000_000),
+        ("0.0e3", 0),
+    ] {
+        assert_eq!(cost(written), Some(nano), "{written}");
+    }
+    for wrong in
+        ["null", "-0.1", "\"0.1\"", "{\"total_cost\":1}", "[1]", "true", "1e300", "1e99999999999"]
+    {
+        assert_eq!(cost(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
 fn usage_that_the_client_did_not_ask_for_is_taken_out() {
     let hidden = |raw: &str| match hide_usage(&event(raw)) {
         UsageView::AsItCame => raw.to_owned(),

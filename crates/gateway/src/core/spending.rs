@@ -111,8 +111,9 @@ impl Spent {
     }
 }
 
-/// What an attempt cost (R34): `None` where there is no price, or nobody knows what it took.
-/// `cached` and `written` are parts of the input.
+/// What an attempt costs by its price (R34), which is our estimate even where upstream counted the
+/// tokens; `None` where there is no price, or nobody knows what it took. `cached` and `written` are
+/// parts of the input.
 pub(crate) fn cost(
     candidate: &CandidateRuntime,
     input: Tokens,
@@ -120,11 +121,9 @@ pub(crate) fn cost(
     (cached, written): (Option<u64>, Option<u64>),
 ) -> Option<Cost> {
     let price = candidate.price?;
-    let reported = matches!((input, output), (Tokens::Reported(_), Tokens::Reported(_)));
     let (cached, written) = (cached.unwrap_or(0), written.unwrap_or(0));
     let nano = price.cost_nano(count(input)?, cached, written, count(output).unwrap_or(0));
-    let basis = if reported { Basis::Reported } else { Basis::Estimated };
-    Some(Cost { currency: kept(price.currency), nano, basis })
+    Some(Cost { currency: kept(price.currency), nano, basis: Basis::Estimated })
 }
 
 /// A currency as the store has it.

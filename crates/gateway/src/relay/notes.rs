@@ -9,7 +9,7 @@ use bytes::Bytes;
 use ekiden_classify::Sizes;
 use ekiden_dialect::stream::Usage;
 use ekiden_engine::{AttemptId, Class, Now, SessionId, Verdict};
-use ekiden_store::{AttemptRow, AttemptState, CallName, Evidence, Place, Tokens};
+use ekiden_store::{AttemptRow, AttemptState, CallName, Cost, Evidence, Place, Tokens};
 use http::HeaderMap;
 
 use crate::calls::PastAttempt;
@@ -205,7 +205,11 @@ impl Notes {
             output,
             cached: caches.0,
             cache_written: caches.1,
-            cost: candidate.and_then(|candidate| cost(candidate, input, output, caches)),
+            cost: note
+                .usage
+                .cost_nano_usd
+                .map(Cost::reported_usd)
+                .or_else(|| candidate.and_then(|candidate| cost(candidate, input, output, caches))),
             token: self.token.clone(),
             wasted: note.outcome == Outcome::Held,
         }

@@ -360,7 +360,7 @@ async fn r34_attempts_have_their_cost_and_sums_tell_it_by_day_queue_candidate_se
     let admin = Some(guarded.admin.as_str());
     let rows = guarded.ask(Method::GET, "/api/v1/ledger/attempts", admin, "").await.json();
     let row = &rows["attempts"][0];
-    assert_eq!(row["cost"], json!({ "currency": "CNY", "nano": 3_600_000, "source": "reported" }));
+    assert_eq!(row["cost"], json!({ "currency": "CNY", "nano": 3_600_000, "source": "estimated" }));
     assert_eq!(row["token"], json!(id));
     for (by, key) in [("day", None), ("queue", Some("default")), ("route", Some("chat/m"))] {
         let path = format!("/api/v1/ledger?by={by}");
@@ -368,7 +368,7 @@ async fn r34_attempts_have_their_cost_and_sums_tell_it_by_day_queue_candidate_se
         let lines = sums["sums"].as_array().expect("sums");
         let line = lines.iter().find(|line| key.is_none_or(|key| line["key"] == key));
         let all = &line.unwrap_or_else(|| panic!("{sums}"))["all"];
-        let usd = json!({ "currency": "USD", "reported_nano": 6_000_000, "estimated_nano": 0 });
+        let usd = json!({ "currency": "USD", "reported_nano": 0, "estimated_nano": 6_000_000 });
         assert_eq!(all["cost"][0], usd, "{by}: {sums}");
     }
     let by_token = guarded.ask(Method::GET, "/api/v1/ledger?by=token", admin, "").await.json();
@@ -380,5 +380,45 @@ async fn r34_attempts_have_their_cost_and_sums_tell_it_by_day_queue_candidate_se
     let lines = by_call["sums"].as_array().expect("sums");
     assert_eq!(lines.len(), 3);
     let own = lines.iter().find(|line| line["key"] == call).expect("the call");
-    assert_eq!(own["all"]["cost"][0]["reported_nano"], 3_600_000);
+    assert_eq!(own["all"]["cost"][0]["estimated_nano"], 3_600_000);
+}
+
+/// R34: what a provider says that it asks comes before any price, whole or streamed.
+#[tokio::test(start_paused = true)]
+async fn r34_a_reported_cost_beats_the_price_and_is_told_apart() {
+    let prices = "[prices]\n\"chat/m\" = \"USD 2 in, 10 out\"\n";
+    let script = "ok:Yes. | usage:1000/100 | cost:2100; ok:Yes. | usage:1000/100 | cost:40; \
+                  ok:Yes. | usage:1000/100";
+    let guarded = Guarded::with(EVERYWHERE, script, prices);
+    let wish = json!({ "name": "b", "scope": "client", "budget_per_day": "USD 0.00215" });
+    let (token, id) = guarded.make(&wish).await;
+    let whole = hello("default");
+    let mut streamed = whole.clone();
+    streamed["stream"] = json!(true);
+    let call = |body: Value| {
+        let (guarded, token) = (&guarded, &token);
+        async move { guarded.ask(Method::POST, CHAT, Some(token), &body.to_string()).await }
+    };
+    // The budget counts what was asked, not the 0.003 of the price.
+    for body in [whole.clone(), streamed, whole.clone()] {
+        assert_eq!(call(body).await.status, 200);
+    }
+    assert_eq!(call(whole).await.status, 429);
+    let admin = Some(guarded.admin.as_str());
+    let rows = guarded.ask(Method::GET, "/api/v1/ledger/attempts", admin, "").await.json();
+    let rows: Vec<&Value> = rows["attempts"].as_array().expect("attempts").iter().collect();
+    let costs: Vec<Value> = rows.iter().rev().map(|row| row["cost"].clone()).collect();
+    let cost =
+        |nano: u64, source: &str| json!({ "currency": "USD", "nano": nano, "source": source });
+    assert_eq!(
+        costs,
+        [cost(2_100_000, "reported"), cost(40_000, "reported"), cost(3_000_000, "estimated")]
+    );
+    let sums = guarded.ask(Method::GET, "/api/v1/ledger?by=token", admin, "").await.json();
+    let line = &sums["sums"][0];
+    assert_eq!((&line["key"], &line["all"]["priced"]), (&json!(id), &json!(3)));
+    let usd = json!({
+        "currency": "USD", "reported_nano": 2_140_000, "estimated_nano": 3_000_000
+    });
+    assert_eq!(line["all"]["cost"], json!([usd]));
 }

@@ -151,12 +151,16 @@ fn finish_reason(answer: &Answer) -> &'static str {
 fn usage(turn: &Turn, answer: &Answer) -> Option<Value> {
     let (input, output) = turn.tokens(answer)?;
     let reasoning = (words(&answer.thinking).count() as u64).min(output);
-    Some(json!({
+    let mut usage = json!({
         "prompt_tokens": input, "completion_tokens": output,
         "total_tokens": input.saturating_add(output),
         "prompt_tokens_details": { "cached_tokens": 0 },
         "completion_tokens_details": { "reasoning_tokens": reasoning },
-    }))
+    });
+    if let Some(micro) = answer.cost_micro {
+        usage["cost"] = json!(micro as f64 / 1e6);
+    }
+    Some(usage)
 }
 
 fn id(turn: &Turn) -> String {

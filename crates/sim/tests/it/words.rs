@@ -35,6 +35,7 @@ fn contents() -> Vec<Row> {
         ("filtered", Act::from(Answer::default().finish(Finish::Filtered))),
         ("usage:1/2", Act::from(Answer::default().usage(Usage::Reported { input: 1, output: 2 }))),
         ("no-usage", Act::from(Answer::default().usage(Usage::Missing))),
+        ("cost:2100", Act::from(Answer { cost_micro: Some(2_100), ..Answer::default() })),
         ("no-prefill", Act::from(Answer::default().refusing_prefill())),
     ]
 }
@@ -178,6 +179,7 @@ fn what_is_no_act_is_refused_with_a_reason() {
         "beats:500",
         "beats:0/1s",
         "usage:1",
+        "cost:0.1",
         "silence:1/x",
         "error:odd",
         "error-after",

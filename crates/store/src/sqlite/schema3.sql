@@ -1,6 +1,10 @@
 -- Version 3: the ledgers have no index. Each of them cost every call twice, when its rows came and when
 -- they went, and a ledger is small enough to be read whole. That a row is the only one of its name
 -- (R34) is kept by the one who writes.
+--
+-- `cost_source` says who named the amount: `reported` by upstream, or `estimated` from a price and the
+-- tokens. Until now every cost was of the second kind, and the word told of the tokens, whose own
+-- sources stand beside it.
 
 CREATE TABLE attempt_3 (
     id INTEGER PRIMARY KEY,
@@ -29,7 +33,8 @@ CREATE TABLE attempt_3 (
 ) STRICT;
 INSERT INTO attempt_3 SELECT id, call, attempt, session, queue, route, day, began_ms, took_ms, state,
     class, status, input_tokens, input_source, output_tokens, output_source, wasted, cached_tokens,
-    written_tokens, cost_nano, currency, cost_source, token FROM attempt ORDER BY id;
+    written_tokens, cost_nano, currency, iif(cost_nano IS NULL, NULL, 'estimated'), token
+    FROM attempt ORDER BY id;
 DROP TABLE attempt;
 ALTER TABLE attempt_3 RENAME TO attempt;
 

@@ -65,6 +65,30 @@ fn r34_an_attempt_of_a_file_without_prices_has_no_cost_and_a_new_one_has() {
 }
 
 #[test]
+fn r34_costs_of_a_file_that_knew_prices_alone_are_estimates_and_reported_ones_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let basis_of = |number: usize| {
+        let path = folder.path().join(number.to_string());
+        fs::create_dir(&path).unwrap();
+        let old = Connection::open(path.join(FILE_NAME)).unwrap();
+        old.execute_batch(RELEASED[number].1).unwrap();
+        old.execute("UPDATE attempt SET cost_source = 'reported'", []).unwrap();
+        drop(old);
+        let store = open(&path, Bounds::default());
+        let cost = store.attempts(1)[0].cost.unwrap();
+        let sums = store.sums(&SumFilter::by(SumBy::Day), 10);
+        let sum = sums[0].all.cost[Currency::Usd as usize];
+        (cost.nano, cost.basis, sum.reported, sum.estimated)
+    };
+    assert_eq!(
+        basis_of(1),
+        (522_000, Basis::Estimated, 0, 522_000),
+        "counted from reported tokens"
+    );
+    assert_eq!(basis_of(2), (522_000, Basis::Reported, 522_000, 0));
+}
+
+#[test]
 fn a_newer_file_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(folder.path(), Bounds::default()));

@@ -55,15 +55,15 @@ struct ShareShown {
     cost: Vec<MoneySumShown>,
 }
 
-/// Money of one currency, by where the tokens behind it come from.
+/// Money of one currency, by who named the amount.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "MoneySum")]
 struct MoneySumShown {
     /// By ISO 4217.
     currency: &'static str,
-    /// Billionths, for tokens that upstream said.
+    /// Billionths, as upstream said.
     reported_nano: u64,
-    /// Billionths, where some of the tokens are estimated.
+    /// Billionths, as counted from prices and tokens.
     estimated_nano: u64,
 }
 
@@ -75,7 +75,8 @@ struct CostShown {
     currency: &'static str,
     /// Billionths.
     nano: u64,
-    /// `reported` where upstream said all tokens behind it, else `estimated`.
+    /// `reported` where upstream named the amount; `estimated` where it is counted from a price and the
+    /// tokens.
     source: &'static str,
 }
 
@@ -117,7 +118,7 @@ pub(in crate::front) struct AttemptLine {
     cached: Option<u64>,
     /// Of the input, what was written to a cache, if upstream said so.
     cache_written: Option<u64>,
-    /// None: there is no price, or nobody knows the tokens.
+    /// None: upstream named none, and there is no price, or nobody knows the tokens.
     cost: Option<CostShown>,
     /// The id of the client's token.
     token: Option<Arc<str>>,
