@@ -31,7 +31,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use tokio::sync::watch;
 
-use ekiden_config::{Config, Lookup, Via};
+use ekiden_config::{Budget, Config, Lookup, Via};
 use ekiden_dialect::Dialect;
 use ekiden_dialect::request;
 use ekiden_dialect::write::{Fault, StreamFault, error_event};
@@ -39,6 +39,7 @@ use ekiden_store::{Store, What};
 
 use crate::body::Body;
 use crate::core::Core;
+use crate::core::spending::{Exhausted, Reserved, Spent};
 use crate::evidence;
 use crate::inbound::{CallPermit, Inbound, ToldBy};
 use crate::plan::{Plan, QueueRuntime};
@@ -237,6 +238,8 @@ impl Front {
         let facts = request.facts();
         let queue = self.look_up(plan, dialect, &facts.model).await?;
         may_call(token, &queue.id, dialect)?;
+        let payer: Option<Arc<str>> = token.map(|token| token.id.as_str().into());
+        let reserved = self.reserve(token.zip(payer.as_ref()), facts, &queue, dialect)?;
         let identity =
             self.sessions.identify(&parts.headers, facts, &queue.id, &config.session_fields);
         Ok(Inbound {
@@ -253,7 +256,8 @@ impl Front {
                 call: Some(call),
                 held: Some(held),
                 token: of_token,
-                payer: token.map(|token| token.id.as_str().into()),
+                payer,
+                reserved,
             },
         })
     }
@@ -273,8 +277,32 @@ impl Front {
         })
     }
 
-    /// G9: what is spent is counted when an attempt is over, so that calls which are open together may
-    /// exceed the budget by what they take.
+    /// G9: what a call may take is set aside while it is open; what it took is counted as its attempts
+    /// end. A budget is exceeded by what the last call takes, and by what open calls take beyond their
+    /// estimates, alone.
+    fn reserve(
+        &self,
+        payer: Option<(&Arc<Token>, &Arc<str>)>,
+        facts: &request::Facts,
+        queue: &QueueRuntime,
+        dialect: Dialect,
+    ) -> Result<Option<Reserved>, Box<Response<Body>>> {
+        let Some((token, id)) = payer else { return Ok(None) };
+        let Some(budget) = token.made_as.budget_per_day else { return Ok(None) };
+        let most = Spent::at_most(facts.input_tokens, facts.max_tokens, &queue.candidates);
+        self.core.spending.reserve(id, budget, most).map(Some).map_err(|why| match why {
+            Exhausted::Spent => self.spent(budget, self.core.turn(), dialect),
+            Exhausted::Reserved => {
+                let message = format!(
+                    "This token's open calls may take what is left of its budget of {budget} a \
+                     day. Try again when one of them has ended."
+                );
+                Box::new(retry_after(refused(dialect, Fault::RateLimited, &message), 1))
+            }
+        })
+    }
+
+    /// G9: whoever has spent it all is not read any further.
     fn within_budget(
         &self,
         token: Option<&Arc<Token>>,
@@ -287,6 +315,10 @@ impl Front {
         if !self.core.spending.of(&token.id).exhausts(budget) {
             return Ok(());
         }
+        Err(self.spent(budget, ends_ms, dialect))
+    }
+
+    fn spent(&self, budget: Budget, ends_ms: u64, dialect: Dialect) -> Box<Response<Body>> {
         let minutes = ends_ms.saturating_sub(self.core.clock().now().wall_ms).div_ceil(60_000);
         let message = format!(
             "This token has spent its budget of {budget} a day. The day ends in {} h {} min.",
@@ -296,7 +328,7 @@ impl Front {
         let mut response = refused(dialect, Fault::RateLimited, &message);
         let name = header::HeaderName::from_static("x-should-retry");
         response.headers_mut().insert(name, HeaderValue::from_static("false"));
-        Err(Box::new(response))
+        Box::new(response)
     }
 
     async fn read<B>(

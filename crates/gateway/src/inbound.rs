@@ -8,6 +8,7 @@ use ekiden_dialect::{Dialect, request};
 use ekiden_engine::Purpose;
 use http::HeaderMap;
 
+use crate::core::spending::Reserved;
 use crate::front::{HeldBytes, OpenCall};
 use crate::plan::QueueRuntime;
 
@@ -145,4 +146,6 @@ pub struct CallPermit {
     pub(crate) token: Option<OpenCall>,
     /// The id of that token, for the ledger.
     pub(crate) payer: Option<Arc<str>>,
+    /// What it may take from that token's budget.
+    pub(crate) reserved: Option<Reserved>,
 }

@@ -1,5 +1,5 @@
-//! What clients' tokens have spent today (G9). It refuses to guess: what has no price, or is paid in
-//! another currency, counts in tokens alone.
+//! What clients' tokens have spent today, and what their open calls may spend (G9). It refuses to guess:
+//! what has no price, or is paid in another currency, counts in tokens alone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,9 +24,11 @@ pub(crate) struct Spending {
 struct Inner {
     day: u32,
     by_token: HashMap<Arc<str>, Spent>,
+    /// What calls that are open may take, of tokens that have some; days do not end it.
+    reserved: HashMap<Arc<str>, Spent>,
 }
 
-/// What one has spent.
+/// What one has spent, or may spend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Spent {
     /// Input and output, reported and estimated.
@@ -35,7 +37,48 @@ pub(crate) struct Spent {
     pub(crate) nano: [u64; Currency::ALL.len()],
 }
 
+/// What an open call may take from its token's budget, given back when it is dropped: by then what it
+/// did take is counted.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    spending: Arc<Spending>,
+    token: Arc<str>,
+    amount: Spent,
+}
+
+/// Why no call is taken for a budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exhausted {
+    /// It is spent.
+    Spent,
+    /// What is left may be taken by calls that are open.
+    Reserved,
+}
+
 impl Spending {
+    /// Sets aside what a call may take, where spent and set aside together leave something of the
+    /// budget. Looking and setting aside are one step, so that calls which come together do not all
+    /// see the same rest.
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        token: &Arc<str>,
+        budget: Budget,
+        amount: Spent,
+    ) -> Result<Reserved, Exhausted> {
+        let mut inner = self.inner();
+        let spent = inner.by_token.get(token).copied().unwrap_or_default();
+        if spent.exhausts(budget) {
+            return Err(Exhausted::Spent);
+        }
+        let open = inner.reserved.entry(Arc::clone(token)).or_default();
+        if spent.plus(*open).exhausts(budget) {
+            return Err(Exhausted::Reserved);
+        }
+        *open = open.plus(amount);
+        drop(inner);
+        Ok(Reserved { spending: Arc::clone(self), token: Arc::clone(token), amount })
+    }
+
     /// What a store knows of a day.
     pub(crate) fn recall(&self, store: &dyn Store, day: u32) {
         let mut filter = SumFilter { from_day: Some(day), ..SumFilter::by(SumBy::Token) };
@@ -95,7 +138,48 @@ impl Spending {
     }
 }
 
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let mut inner = self.spending.inner();
+        let Some(open) = inner.reserved.get_mut(&self.token) else { return };
+        *open = open.minus(self.amount);
+        if *open == Spent::default() {
+            inner.reserved.remove(&self.token);
+        }
+    }
+}
+
 impl Spent {
+    /// What a call may take: its input as estimated, and as much output as it allows, at the dearest
+    /// of the candidates. One that allows any amount of output counts with its input alone.
+    pub(crate) fn at_most(
+        input: u64,
+        output_max: Option<u64>,
+        candidates: &[CandidateRuntime],
+    ) -> Self {
+        let mut most = Self::default();
+        for candidate in candidates {
+            let cap = candidate.max_tokens.map_or(u64::MAX, u64::from);
+            let output = output_max.unwrap_or(0).min(cap);
+            most.tokens = most.tokens.max(input.saturating_add(output));
+            if let Some(price) = candidate.price {
+                let nano = &mut most.nano[kept(price.currency) as usize];
+                *nano = (*nano).max(price.cost_nano(input, 0, 0, output));
+            }
+        }
+        most
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let nano = |at: usize| self.nano[at].saturating_add(other.nano[at]);
+        Self { tokens: self.tokens.saturating_add(other.tokens), nano: std::array::from_fn(nano) }
+    }
+
+    fn minus(self, other: Self) -> Self {
+        let nano = |at: usize| self.nano[at].saturating_sub(other.nano[at]);
+        Self { tokens: self.tokens.saturating_sub(other.tokens), nano: std::array::from_fn(nano) }
+    }
+
     /// Whether nothing of a budget is left.
     pub(crate) const fn exhausts(&self, budget: Budget) -> bool {
         match budget {
@@ -156,5 +240,28 @@ mod tests {
         assert!(spent.exhausts(Budget::Tokens(10)) && !spent.exhausts(Budget::Tokens(11)));
         assert!(Spent::default().exhausts(Budget::Tokens(0)), "nothing may be spent at all");
         assert_eq!(spent.money(), ["USD 5"]);
+    }
+
+    #[test]
+    fn g09_what_open_calls_may_take_is_set_aside_until_they_end() {
+        let spending = Arc::new(Spending::default());
+        let (one, other): (Arc<str>, Arc<str>) = ("one".into(), "other".into());
+        let budget = Budget::Tokens(100);
+        let amount = |tokens| Spent { tokens, ..Spent::default() };
+        let first = spending.reserve(&one, budget, amount(60)).unwrap();
+        let second = spending.reserve(&one, budget, amount(60)).unwrap();
+        let refused = spending.reserve(&one, budget, amount(1));
+        assert_eq!(refused.unwrap_err(), Exhausted::Reserved);
+        drop(spending.reserve(&other, budget, amount(1)).expect("its own budget"));
+        // A day that turns ends no call.
+        spending.turn(7);
+        assert!(spending.reserve(&one, budget, amount(1)).is_err());
+        drop(second);
+        drop(spending.reserve(&one, budget, amount(1)).expect("60 of 100"));
+        drop(first);
+        assert!(spending.inner().reserved.is_empty(), "nothing is kept of calls that ended");
+        spending.inner().by_token.insert(Arc::clone(&one), amount(100));
+        let refused = spending.reserve(&one, budget, amount(1));
+        assert_eq!(refused.unwrap_err(), Exhausted::Spent);
     }
 }

@@ -347,6 +347,51 @@ async fn g09_a_token_that_has_spent_its_budget_is_refused_until_the_day_turns() 
     }
 }
 
+/// G9: calls that come together do not all spend the same rest.
+#[tokio::test(start_paused = true)]
+async fn g09_what_open_calls_may_take_is_not_there_for_others() {
+    let prices = "[prices]\n\"chat/m\" = \"USD 2 in, 10 out\"\n";
+    // Of the dearest candidate: 500 output tokens are USD 0.005 there.
+    for (budget, max_tokens, fits) in [
+        ("600 tokens", Some(500), 2),
+        ("400 tokens", Some(500), 1),
+        ("USD 0.0055", Some(500), 2),
+        ("USD 0.004", Some(500), 1),
+        // Whoever names no limit counts with the input alone.
+        ("600 tokens", None, 4),
+    ] {
+        let script = format!("{fits}*hang; ok:Yes. | usage:10/1");
+        let guarded = Guarded::with(EVERYWHERE, &script, prices);
+        let wish = json!({ "name": "b", "scope": "client", "budget_per_day": budget });
+        let (token, _) = guarded.make(&wish).await;
+        let mut body = hello("default");
+        if let Some(max) = max_tokens {
+            body["max_tokens"] = json!(max);
+        }
+        let body = body.to_string();
+        let ask = || guarded.ask(Method::POST, CHAT, Some(&token), &body);
+        let mut open: Vec<_> = (0..4).map(|_| Box::pin(ask())).collect();
+        let mut told = Vec::new();
+        for call in &mut open {
+            // As far as it comes without any time going by.
+            tokio::select! {
+                biased;
+                answer = call => told.push(answer),
+                () = async { for _ in 0..100 { tokio::task::yield_now().await } } => {}
+            }
+        }
+        assert_eq!(told.len(), 4 - fits, "{budget}, {max_tokens:?}");
+        for refused in &told {
+            assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+            assert!(refused.message().contains(budget), "{}", refused.message());
+        }
+        // What they did not take is there again when they have ended.
+        drop(open);
+        guarded.world.gateway.core().tasks().idle().await;
+        assert_eq!(ask().await.status, 200, "{budget}, {max_tokens:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn r34_attempts_have_their_cost_and_sums_tell_it_by_day_queue_candidate_session_and_token() {
     let guarded = priced();
