@@ -273,4 +273,17 @@ fn g12_a_full_disk_loses_no_setting_and_stops_no_call() {
     let (_, settings) = served.ask("GET /api/v1/settings", "");
     assert!(!settings.contains("queues.more"), "what is not kept does not hold");
     assert_eq!(call(&served, "t").0, 200, "it serves all the same");
+
+    // Somebody makes room: settings are kept again, without a restart.
+    let room = format!("reset_hour = 5\n{}", text.replace("# a long word about it\n", ""));
+    std::fs::write(&file, &room).unwrap();
+    served.until("/api/v1/settings", |settings| {
+        settings.contains(r#""path":"reset_hour","value":5"#)
+    });
+    let (status, told) = served.ask("POST /api/v1/queues", "{\"name\": \"more\"}");
+    assert_eq!(status, 201, "{told}");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    assert!(kept.contains("[queues.more]") && kept.contains("reset_hour = 5"), "{kept}");
+    let (_, settings) = served.ask("GET /api/v1/settings", "");
+    assert!(settings.contains("queues.more"), "it holds");
 }

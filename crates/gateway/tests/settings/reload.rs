@@ -56,9 +56,27 @@ async fn g07_a_bad_edit_keeps_the_last_good_settings_and_says_so_everywhere() {
     core.reload_settings().unwrap();
     assert!(refused(core).is_none());
     assert_eq!(kinds(core), ["settings_refused", "settings_taken"]);
+    assert_eq!(desk.tellings().len(), 2);
+    assert_eq!(
+        desk.tellings()[1],
+        "taken",
+        "that it is mended is told too, though nothing changed"
+    );
     desk.write(&with_one());
     core.reload_settings().unwrap();
     assert_eq!(routes(core), ["b/y"]);
+
+    // As often as it happens, and from the mended text on.
+    desk.write("nonsense");
+    core.reload_settings().unwrap_err();
+    assert_eq!(routes(core), ["b/y"], "the last good ones, not the first");
+    desk.write(MINE);
+    core.reload_settings().unwrap();
+    assert_eq!(ask(&gateway, "s").await, (200, "a/x".to_owned()));
+    assert_eq!(desk.tellings().len(), 5);
+    let told = ["settings_refused", "settings_taken"];
+    let again = ["settings_taken", "settings_refused", "settings_taken"];
+    assert_eq!(kinds(core), [told.as_slice(), again.as_slice()].concat());
 }
 
 #[tokio::test]
