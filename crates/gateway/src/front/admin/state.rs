@@ -250,8 +250,9 @@ struct Seen {
     /// What quarantined candidates said, of the sessions that are shown; taken out where it is.
     evidence: HashMap<Place, Evidence>,
     seats: HashMap<SessionId, Vec<RouteId>>,
-    queue_names: HashMap<QueueId, Arc<str>>,
-    route_names: HashMap<RouteId, Arc<str>>,
+    /// Few: a tree finds them without hashing.
+    queue_names: BTreeMap<QueueId, Arc<str>>,
+    route_names: BTreeMap<RouteId, Arc<str>>,
 }
 
 impl Front {
@@ -317,8 +318,8 @@ impl Front {
             waiting: engine.waiting(),
             evidence: HashMap::new(),
             seats: HashMap::new(),
-            queue_names: HashMap::new(),
-            route_names: HashMap::new(),
+            queue_names: BTreeMap::new(),
+            route_names: BTreeMap::new(),
         });
         for (id, route) in &seen.routes {
             for holder in &route.holders {
@@ -343,10 +344,15 @@ impl Front {
             });
         }
         let known = sessions.len();
-        sessions.retain(|session| after.is_none_or(|after| session.rank() > after));
-        sessions.sort_by_key(Known::rank);
-        let more = sessions.len() > most;
-        sessions.truncate(most);
+        // Ranks are sorted and not sessions, which are large; each is one session's.
+        let ranks = sessions.iter().enumerate().map(|(at, session)| (session.rank(), at));
+        let mut order: Vec<(Rank, usize)> =
+            ranks.filter(|(rank, _)| after.is_none_or(|after| *rank > after)).collect();
+        order.sort_unstable();
+        let more = order.len() > most;
+        let mut sessions: Vec<Option<Known>> = sessions.into_iter().map(Some).collect();
+        let shown = order.iter().take(most).filter_map(|(_, at)| sessions.get_mut(*at)?.take());
+        let sessions: Vec<Known> = shown.collect();
         let next = sessions.last().filter(|_| more).map(|last| last.rank().to_string());
         Page { sessions, known, next }
     }
@@ -497,7 +503,9 @@ impl Seen {
     ) -> Out {
         let (queue, route) = (self.queue(names, *queue), self.route(names, *route));
         let place = Place { session: Arc::clone(session), queue, route };
-        let evidence = self.evidence.remove(&place).map(Said::from);
+        // Even an empty table hashes what is looked for, and the state has none.
+        let found = if self.evidence.is_empty() { None } else { self.evidence.remove(&place) };
+        let evidence = found.map(Said::from);
         let Place { queue, route, .. } = place;
         Out {
             queue,
