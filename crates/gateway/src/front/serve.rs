@@ -171,6 +171,9 @@ pub(crate) async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake, Waker};
+
     use ekiden_config::FixedEnv;
     use ekiden_sim::Upstream;
     use http::StatusCode;
@@ -238,6 +241,39 @@ mod tests {
         assert!(seen().end.is_none() && seen().written < 1 << 20, "{}", seen().written);
         sleep(Duration::from_secs(30)).await;
         assert!(seen().client_left_at().is_some());
+    }
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_goes_out_without_a_wake_through_the_runtime() {
+        let upstream = Upstream::new("ok:one".parse().unwrap());
+        let (front, _stages, stage) = front_to(&upstream);
+        let (near, mut client) = tokio::io::duplex(64 << 10);
+        let body = r#"{"model":"default","messages":[{"role":"user","content":"hi"}]}"#;
+        let length = body.len();
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:8787\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
+        client.write_all(head.as_bytes()).await.unwrap();
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let mut serving = pin!(Gated::new(serve(near, front, stage, None)));
+        assert!(serving.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+        // It is not polled any more: what the provider hears went out in that one poll.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(upstream.log().calls().count(), 1);
     }
 
     #[test]
