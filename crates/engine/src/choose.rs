@@ -393,8 +393,15 @@ fn soonest(asking: &Asking<'_>, order: &[u32]) -> Option<u64> {
 
 impl Asking<'_> {
     fn at(&self, index: u32) -> Option<(&Candidate, CandidateView, Past)> {
+        self.with(index, self.view.at(index))
+    }
+
+    fn with(
+        &self,
+        index: u32,
+        mut state: CandidateView,
+    ) -> Option<(&Candidate, CandidateView, Past)> {
         let candidate = self.queue.candidates.get(index as usize)?;
-        let mut state = self.view.at(index);
         if self.refused == Some(index) {
             state.seat = SeatView::Full { soonest_ms: None };
         }
@@ -492,7 +499,7 @@ impl Asking<'_> {
 pub(crate) fn untried_runnable(asking: &Asking<'_>, except: u32) -> u32 {
     let count = (0..asking.queue.candidates.len() as u32)
         .filter(|&index| index != except)
-        .filter_map(|index| asking.at(index))
+        .filter_map(|index| asking.with(index, asking.view.counted(index)))
         .filter(|(candidate, state, past)| {
             *past == Past::Untried && matches!(asking.standing(candidate, state), Standing::Runs(_))
         })

@@ -1,7 +1,7 @@
 //! What one call sees of the shared state at one admission. A view is all that a choice reads, so
 //! a recorded view is all that a replay needs. Spans count from the admission, in milliseconds.
-//! A candidate that no choice asks about is not looked at, and one of which nothing is known is not
-//! written down: in a long queue that is most of them.
+//! A candidate that no choice asks about is not looked at, and one that is only counted and
+//! of which nothing is known is not written down: in a long queue that is most of them.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -14,7 +14,7 @@ use crate::sorted::Sorted;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     /// The candidates that were looked at, by their places in the queue, from 0; in that order. One
-    /// that is not here is [`CandidateView::FRESH`].
+    /// that is not here was [`CandidateView::FRESH`], or nobody asked.
     pub candidates: Vec<(u32, CandidateView)>,
     /// Where the ring begins after repeated truncation (R14).
     pub start: u32,
@@ -60,8 +60,19 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// One candidate. What a recorded view does not know was fresh, or never asked about.
+    /// One candidate. What a recorded view does not know was never asked about.
     pub(crate) fn at(&self, index: u32) -> CandidateView {
+        let known = self.seen.borrow().get(&index).copied();
+        known.unwrap_or_else(|| {
+            let state = self.look.map_or(CandidateView::FRESH, |look| look(index));
+            self.seen.borrow_mut().insert(index, state);
+            state
+        })
+    }
+
+    /// One candidate that is only counted. If it is fresh it is not written down: a replay takes
+    /// what it does not know for fresh.
+    pub(crate) fn counted(&self, index: u32) -> CandidateView {
         let known = self.seen.borrow().get(&index).copied();
         known.unwrap_or_else(|| {
             let state = self.look.map_or(CandidateView::FRESH, |look| look(index));
@@ -72,7 +83,7 @@ impl<'a> Sight<'a> {
         })
     }
 
-    /// What was looked at and found to have a state.
+    /// What was looked at.
     pub(crate) fn view(&self) -> View {
         let seen = self.seen.borrow();
         View {
