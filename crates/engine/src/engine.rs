@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::call::{Call, Decision, Purpose, Seating, Start};
+use crate::call::{Call, Decision, Purpose, Seating, Start, State};
 use crate::choose::Mode;
 use crate::continuation::Continuation;
 use crate::fact::{Fact, LiftedBy, Notice, Place, Want};
@@ -142,10 +142,12 @@ impl Engine {
             (_, _) => CandidateView::FRESH,
         };
         let sight = Sight::fresh(&self.outline(&asker), &look);
+        let refused = matches!(call.state, State::AwaitingLease { .. });
         let decision = call.decide(now, &sight);
         let seen = match decision {
             Decision::Wait { .. } => {
-                Seen { candidates: sight.view().candidates, hopes: call.hopes(&sight) }
+                let (candidates, hopes) = (sight.view().candidates, call.hopes(&sight));
+                Seen { candidates, hopes, refused }
             }
             Decision::Go(_)
             | Decision::Lease { .. }

@@ -29,7 +29,8 @@ pub(crate) struct Waiter {
 struct Watched {
     route: RouteId,
     candidate: u32,
-    /// What the call saw of it; absent where it asked for a seat, and anything may be the answer.
+    /// What the call saw of it; absent where it has asked for a seat: anything may be the answer,
+    /// and after a no any change is a reason to ask again.
     seen: Option<CandidateView>,
 }
 
@@ -38,6 +39,8 @@ struct Watched {
 pub(crate) struct Seen {
     pub(crate) candidates: Vec<(u32, CandidateView)>,
     pub(crate) hopes: Vec<RouteId>,
+    /// It had asked for a seat.
+    pub(crate) refused: bool,
 }
 
 /// Who came earlier and waits for the same route.
@@ -75,7 +78,7 @@ impl Engine {
         let asker = call.asker();
         let candidates = asker.queue.candidates.iter().zip(0..);
         let watched = candidates.map(|(candidate, index)| {
-            let view = seen.candidates.iter().find(|(at, _)| *at == index);
+            let view = seen.candidates.iter().find(|(at, _)| *at == index && !seen.refused);
             let seen = view.map(|(_, view)| *view);
             Watched { route: candidate.route, candidate: index, seen }
         });
@@ -171,9 +174,7 @@ impl Engine {
             return false;
         };
         let view = self.candidate_view(self.latest, &waiter.asker, session, candidate, ahead);
-        // One who was refused a seat that is free waits for any change at all.
-        let open = matches!(view.seat, SeatView::Free | SeatView::Asked);
-        !open && Moments { then: waiter.since, now: self.latest }.same_view(&seen, &view)
+        Moments { then: waiter.since, now: self.latest }.same_view(&seen, &view)
     }
 }
 
@@ -222,7 +223,10 @@ impl Moments {
             (SeatView::Resting { ms: seen }, SeatView::Resting { ms: view }) => {
                 self.same_span(Some(seen), Some(view))
             }
-            (SeatView::Open, SeatView::Open) | (SeatView::Held, SeatView::Held) => true,
+            (SeatView::Open, SeatView::Open)
+            | (SeatView::Held, SeatView::Held)
+            | (SeatView::Free, SeatView::Free)
+            | (SeatView::Asked, SeatView::Asked) => true,
             (
                 SeatView::Open
                 | SeatView::Held

@@ -153,6 +153,24 @@ fn r25_full_is_no_failure() {
 }
 
 #[test]
+fn r25_a_refused_seat_is_asked_for_again_after_any_change() {
+    let busy = Candidate { max_in_flight: Some(1), ..candidate(1) };
+    let (both, one) =
+        (queue(1, Policy::RELAY, vec![narrow(1), busy]), queue(2, Policy::RELAY, vec![busy]));
+    let mut stage = Stage::new();
+    stage.prompt = false;
+    let (runs, first) = (stage.call(&one, 2), stage.call(&one, 3));
+    let call = stage.call(&both, 1);
+    let want = stage.wants.remove(0);
+    stage.grant(&want, Grant::Refused);
+    assert!(stage.running(call).is_none() && stage.wants.is_empty());
+    // The busy one goes to whoever came first, so that it is as busy as before.
+    stage.answer(runs);
+    assert_eq!(stage.running(first), Some(0));
+    assert_eq!(stage.wants.len(), 1, "the seat is asked for again");
+}
+
+#[test]
 fn r25_a_refused_seat_is_passed_over_and_not_asked_for_again_at_once() {
     let (mut stage, queue) = (Stage::new(), capped(1));
     stage.prompt = false;
