@@ -34,13 +34,22 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             journal_max: 200,
-            ledger_max: 2_000,
+            ledger_max: 200_000,
             ledger_days: 30,
             places_max: 100_000,
             bytes_max: 256 << 20,
         }
     }
 }
+
+impl Bounds {
+    fn in_memory(self) -> Self {
+        Self { ledger_max: self.ledger_max.min(LEDGER_MAX), ..self }
+    }
+}
+
+/// Rows of each ledger at most, whatever the bounds say: there is no file that they could lie in.
+const LEDGER_MAX: usize = 10_000;
 
 /// Everything in memory.
 #[derive(Debug, Default)]
@@ -73,7 +82,7 @@ impl MemoryStore {
     /// An empty store.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
-        Self { kept: Mutex::new(Kept { bounds, ..Kept::default() }) }
+        Self { kept: Mutex::new(Kept { bounds: bounds.in_memory(), ..Kept::default() }) }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -188,7 +197,7 @@ impl Store for MemoryStore {
 
     fn bound(&self, bounds: Bounds) {
         let mut kept = self.kept();
-        kept.bounds = bounds;
+        kept.bounds = bounds.in_memory();
         kept.prune();
     }
 

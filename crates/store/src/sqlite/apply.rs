@@ -185,8 +185,8 @@ impl<'a> Taking<'a> {
             ] {
                 self.run(sql, &[&rows_max])?;
             }
-            self.known.attempts.forget(self.bounds.ledger_max);
-            self.known.calls.forget(self.bounds.ledger_max);
+            self.known.attempts.forget();
+            self.known.calls.forget();
         }
         if days {
             let first_day = match self.bounds.ledger_days {

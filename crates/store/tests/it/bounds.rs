@@ -84,6 +84,26 @@ fn r34_the_oldest_rows_make_room_for_new_ones_and_for_facts() {
 }
 
 #[test]
+fn r34_an_attempt_that_stays_open_while_thousands_pass_has_one_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), WIDE);
+    let long = |state| vec![Record::Attempt(attempt("long", 1, state))];
+    store.keep(long(AttemptState::Sent)).unwrap();
+    for batch in 0..20 {
+        store.keep(rows(batch * 1_000..(batch + 1) * 1_000)).unwrap();
+    }
+    store.keep(long(AttemptState::Complete)).unwrap();
+    store.keep(rows(19_999..20_001)).unwrap();
+    let kept = store.attempts_of("long");
+    assert_eq!((kept.len(), kept[0].state), (1, AttemptState::Complete));
+    assert_eq!(store.attempts_of("ek-1234abcd-19999").len(), 1, "the newest are known too");
+    drop(store);
+    let store = open(folder.path(), WIDE);
+    store.keep(rows(19_999..20_001)).unwrap();
+    assert_eq!(store.attempts_of("ek-1234abcd-19999").len(), 1, "after a restart too");
+}
+
+#[test]
 fn a_narrower_bound_makes_the_file_smaller() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), WIDE);

@@ -29,16 +29,42 @@ const CALL: &str = "INSERT INTO call (call, session, queue, day, began_ms, took_
 const CALL_AGAIN: &str = "UPDATE call SET session = ?2, queue = ?3, began_ms = ?5, took_ms = ?6, \
     attempts = ?7, route = ?8, ending = ?9 WHERE id = ?10 AND call = ?1";
 
-/// Names that are remembered beyond what the ledger keeps, before they are looked through.
-const SLACK: usize = 512;
+/// How many of the newest rows are remembered by name. What is told again of a row comes while it is
+/// new; or the row is of an attempt that was still open, and those are remembered beside.
+const NEWEST: i64 = 4_096;
 
-/// Where the rows of one ledger are. A name stands here as a hash with a key of this process, so
-/// that nobody can choose names that meet; whether two did, the row says.
+/// Names that are remembered at most.
+const KNOWN_MAX: usize = 16_384;
+
+/// Where the newest rows of one ledger are. A name stands here as a hash with a key of this process,
+/// so that nobody can choose names that meet; whether two did, the row says.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     key: RandomState,
-    ids: HashMap<u64, i64>,
+    ids: HashMap<u64, Known>,
     last: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    id: i64,
+    state: State,
+}
+
+/// Whether more is to come of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Open,
+    Over,
+}
+
+impl State {
+    const fn of(attempt: AttemptState) -> Self {
+        match attempt {
+            AttemptState::Sent => Self::Open,
+            AttemptState::Unknown | AttemptState::Complete => Self::Over,
+        }
+    }
 }
 
 impl Rows {
@@ -46,38 +72,47 @@ impl Rows {
         self.key.hash_one(name)
     }
 
-    fn put(&mut self, name: u64, id: i64) {
-        self.ids.insert(name, id);
+    fn id(&self, name: u64) -> Option<i64> {
+        self.ids.get(&name).map(|known| known.id)
+    }
+
+    fn put(&mut self, name: u64, id: i64, state: State) {
+        self.ids.insert(name, Known { id, state });
         self.last = self.last.max(id);
     }
 
-    /// Forgets the rows before the newest so many, now and then.
-    pub(super) fn forget(&mut self, kept: usize) {
-        if self.ids.len() > kept.saturating_mul(2).saturating_add(SLACK) {
-            let gone = self.last.saturating_sub(int(kept as u64));
-            self.ids.retain(|_, id| *id > gone);
+    /// Forgets what is no longer new, now and then.
+    pub(super) fn forget(&mut self) {
+        let gone = self.last.saturating_sub(NEWEST);
+        if self.ids.len() > KNOWN_MAX {
+            self.ids.retain(|_, known| known.id > gone || known.state == State::Open);
+        }
+        // Ends that were dropped on a full disk never come.
+        if self.ids.len() > KNOWN_MAX {
+            self.ids.retain(|_, known| known.id > gone);
         }
     }
 
     pub(super) fn of_attempts(file: &Connection) -> rusqlite::Result<Self> {
         let mut rows = Self::default();
-        let mut statement = file.prepare("SELECT id, call, attempt FROM attempt")?;
-        let mut all = statement.query([])?;
-        while let Some(row) = all.next()? {
+        let newest = "SELECT id, call, attempt FROM attempt ORDER BY id DESC LIMIT ?1";
+        let mut statement = file.prepare(newest)?;
+        let mut newest = statement.query([NEWEST])?;
+        while let Some(row) = newest.next()? {
             let attempt: u32 = row.get(2).unwrap_or_default();
             let name = rows.name((row.get_ref(1)?.as_str().unwrap_or_default(), attempt));
-            rows.put(name, row.get(0)?);
+            rows.put(name, row.get(0)?, State::Over);
         }
         Ok(rows)
     }
 
     pub(super) fn of_calls(file: &Connection) -> rusqlite::Result<Self> {
         let mut rows = Self::default();
-        let mut statement = file.prepare("SELECT id, call FROM call")?;
-        let mut all = statement.query([])?;
-        while let Some(row) = all.next()? {
+        let mut statement = file.prepare("SELECT id, call FROM call ORDER BY id DESC LIMIT ?1")?;
+        let mut newest = statement.query([NEWEST])?;
+        while let Some(row) = newest.next()? {
             let name = rows.name(row.get_ref(1)?.as_str().unwrap_or_default());
-            rows.put(name, row.get(0)?);
+            rows.put(name, row.get(0)?, State::Over);
         }
         Ok(rows)
     }
@@ -90,7 +125,7 @@ impl Taking<'_> {
         let (input, input_source) = tokens(row.input);
         let (output, output_source) = tokens(row.output);
         let name = self.known.attempts.name((&*row.call, row.attempt));
-        let known = self.known.attempts.ids.get(&name).copied();
+        let known = self.known.attempts.id(name);
         let values: &[&dyn ToSql] = params![
             &*row.call,
             row.attempt,
@@ -126,12 +161,13 @@ impl Taking<'_> {
             if let Some(state) = state {
                 if state == AttemptState::Sent.word() {
                     self.run(ATTEMPT_AGAIN, values)?;
+                    self.known.attempts.put(name, id, State::of(row.state));
                 }
                 return Ok(());
             }
         }
         ready(&mut self.attempt, self.file, ATTEMPT)?.execute(&values[..values.len() - 1])?;
-        self.known.attempts.put(name, self.file.last_insert_rowid());
+        self.known.attempts.put(name, self.file.last_insert_rowid(), State::of(row.state));
         self.grown.ledgers = true;
         Ok(())
     }
@@ -139,7 +175,7 @@ impl Taking<'_> {
     /// One row for each call; the last that was told of it holds.
     pub(super) fn call(&mut self, row: &CallRow) -> rusqlite::Result<()> {
         let name = self.known.calls.name(&*row.call);
-        let known = self.known.calls.ids.get(&name).copied();
+        let known = self.known.calls.id(name);
         let values: &[&dyn ToSql] = params![
             &*row.call,
             &*row.session,
@@ -156,7 +192,7 @@ impl Taking<'_> {
             return Ok(());
         }
         ready(&mut self.call, self.file, CALL)?.execute(&values[..values.len() - 1])?;
-        self.known.calls.put(name, self.file.last_insert_rowid());
+        self.known.calls.put(name, self.file.last_insert_rowid(), State::Over);
         self.grown.ledgers = true;
         Ok(())
     }
