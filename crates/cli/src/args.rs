@@ -108,6 +108,15 @@ pub(crate) struct DemoArgs {
 pub(crate) struct CheckArgs {
     #[arg(value_name = "PATH")]
     pub(crate) path: Option<PathBuf>,
+    #[arg(long)]
+    json: bool,
+}
+
+impl CheckArgs {
+    /// How the answer is told.
+    pub(crate) const fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::Words }
+    }
 }
 
 #[derive(Args, Clone, Debug)]

@@ -3,8 +3,13 @@
 
 use std::path::Path;
 
-use ekiden_config::{Config, Dialect, LoadError, Loaded, ProcessEnv, Queue, QueuesFrom};
+use ekiden_config::{
+    Config, Dialect, Language, LoadError, Loaded, Problem, Problems, ProcessEnv, Queue, QueuesFrom,
+    Severity,
+};
+use serde_json::{Value, json};
 
+use crate::args::{CheckArgs, Form};
 use crate::failure::{Ended, Failure};
 use crate::queues::queues;
 use crate::running;
@@ -15,17 +20,38 @@ use crate::terminal::{Ink, Say, Terminal};
 ///
 /// # Errors
 /// When it cannot be used.
-pub(crate) fn run(terminal: &Terminal, path: Option<&Path>) -> Result<Ended, Failure> {
+pub(crate) fn run(terminal: &Terminal, args: &CheckArgs) -> Result<Ended, Failure> {
+    let path = args.path.as_deref();
     let loaded = match path {
-        Some(path) if !path.exists() => {
+        Some(path) if !path.exists() && args.form() == Form::Words => {
             let problem = Missing(path.display().to_string());
             let hint = terminal.say(&NameAnother);
             return Err(Failure::usage(terminal, &terminal.say(&problem), &hint));
         }
-        Some(path) => Config::open(Some(path), &ProcessEnv),
-        None => Config::open(None, &ProcessEnv),
+        Some(_) | None => Config::open(path, &ProcessEnv),
     };
-    let loaded = loaded.map_err(|error| unusable(&error))?;
+    let loaded = match loaded {
+        Ok(loaded) => Ok(with_local_servers(loaded)?),
+        Err(error) => Err(error),
+    };
+    if args.form() == Form::Json {
+        return as_json(terminal, &loaded);
+    }
+    let loaded = loaded.map_err(|error| unusable(terminal, &error))?;
+    warn(terminal, &loaded)?;
+    let source = loaded.path.as_deref().map_or(Source::Environment, Source::File);
+    terminal.line(&terminal.ink(Ink::Good, &terminal.say(&Usable(source))))?;
+    terminal.line("")?;
+    terminal.raw(&queues(terminal, &loaded.config))?;
+    if answers(&loaded.config) {
+        return Ok(Ended::Well);
+    }
+    terminal.line("")?;
+    terminal.line(&terminal.ink(Ink::Bad, &terminal.say(&NothingUsable)))?;
+    Ok(Ended::Badly)
+}
+
+fn with_local_servers(loaded: Loaded) -> Result<Loaded, Failure> {
     let found = match loaded.queues {
         QueuesFrom::Surroundings => {
             let listen = loaded.config.listen;
@@ -33,18 +59,63 @@ pub(crate) fn run(terminal: &Terminal, path: Option<&Path>) -> Result<Ended, Fai
         }
         QueuesFrom::File => Found::default(),
     };
-    let loaded = loaded.with_found(|config| found.added_to(config));
-    warn(terminal, &loaded)?;
-    let source = loaded.path.as_deref().map_or(Source::Environment, Source::File);
-    terminal.line(&terminal.ink(Ink::Good, &terminal.say(&Usable(source))))?;
-    terminal.line("")?;
-    terminal.raw(&queues(terminal, &loaded.config))?;
-    if loaded.config.queues.iter().any(|queue| is_usable(&loaded.config, queue)) {
-        return Ok(Ended::Well);
+    Ok(loaded.with_found(|config| found.added_to(config)))
+}
+
+/// What is wrong, for scripts; the exit code is the same.
+fn as_json(terminal: &Terminal, loaded: &Result<Loaded, LoadError>) -> Result<Ended, Failure> {
+    let language = terminal.language;
+    let (file, problems) = match loaded {
+        Ok(Loaded { path, warnings, .. }) => {
+            (path.as_ref().map(|path| path.display().to_string()), listed(warnings, language))
+        }
+        Err(LoadError::Invalid(problems)) => {
+            (Some(problems.file.clone()), listed(problems, language))
+        }
+        Err(error @ LoadError::Missing { path, .. }) => {
+            (Some(path.display().to_string()), alone("missing", error, language))
+        }
+        Err(error @ LoadError::Unreadable { path, .. }) => {
+            (Some(path.display().to_string()), alone("unreadable", error, language))
+        }
+    };
+    let usable = loaded.is_ok();
+    let told = json!({ "usable": usable, "file": file, "problems": problems });
+    terminal.line(&told.to_string())?;
+    match loaded {
+        Ok(loaded) if answers(&loaded.config) => Ok(Ended::Well),
+        Ok(_) => Ok(Ended::Badly),
+        // It is told already.
+        Err(_) => Err(Failure::Usage(String::new())),
     }
-    terminal.line("")?;
-    terminal.line(&terminal.ink(Ink::Bad, &terminal.say(&NothingUsable)))?;
-    Ok(Ended::Badly)
+}
+
+fn listed(problems: &Problems, language: Language) -> Vec<Value> {
+    let list = problems.list.iter().map(|Problem { severity, place, mistake }| {
+        json!({
+            "severity": match severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            "code": mistake.code(),
+            "line": place.as_ref().map(|place| place.line),
+            "column": place.as_ref().map(|place| place.column),
+            "message": mistake.message(language),
+            "hint": mistake.hint(language),
+        })
+    });
+    list.collect()
+}
+
+/// What concerns the file as a whole.
+fn alone(code: &str, error: &LoadError, language: Language) -> Vec<Value> {
+    let message = error.message(language);
+    vec![json!({ "severity": "error", "code": code, "message": message })]
+}
+
+/// Whether any call could be answered.
+fn answers(config: &Config) -> bool {
+    config.queues.iter().any(|queue| is_usable(config, queue))
 }
 
 /// Whether a call to it could be answered by anybody.
@@ -70,8 +141,8 @@ impl Say for NothingUsable {
 }
 
 /// A configuration that cannot be used, for exit code 2.
-pub(crate) fn unusable(error: &LoadError) -> Failure {
-    Failure::Usage(error.to_string())
+pub(crate) fn unusable(terminal: &Terminal, error: &LoadError) -> Failure {
+    Failure::Usage(error.say(terminal.language))
 }
 
 /// Says what probably is not meant.
@@ -80,7 +151,7 @@ pub(crate) fn unusable(error: &LoadError) -> Failure {
 /// What writing says.
 pub(crate) fn warn(terminal: &Terminal, loaded: &Loaded) -> Result<(), Failure> {
     if !loaded.warnings.list.is_empty() {
-        terminal.complain(&format!("{}\n", loaded.warnings))?;
+        terminal.complain(&format!("{}\n", loaded.warnings.say(terminal.language)))?;
     }
     Ok(())
 }

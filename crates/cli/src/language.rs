@@ -1,28 +1,13 @@
 //! Which language is spoken. It refuses to ask: the locale decides.
 
 use ekiden_config::Env;
+pub(crate) use ekiden_config::Language;
 
-/// A language that this program speaks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Language {
-    /// English, unless the locale is Chinese.
-    English,
-    /// 简体中文.
-    Chinese,
-}
-
-impl Language {
-    /// The language of the locale: the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set, as
-    /// POSIX has it; on Windows, where none of them is, what the system says.
-    pub(crate) fn of(env: &impl Env) -> Self {
-        let named = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find_map(|name| env.var(name));
-        named.or_else(system).map_or(Self::English, |locale| Self::of_locale(&locale))
-    }
-
-    fn of_locale(locale: &str) -> Self {
-        let language = locale.split(['_', '-', '.', '@']).next().unwrap_or_default();
-        if language.eq_ignore_ascii_case("zh") { Self::Chinese } else { Self::English }
-    }
+/// The language of the locale: the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set, as POSIX
+/// has it; on Windows, where none of them is, what the system says.
+pub(crate) fn of(env: &impl Env) -> Language {
+    let named = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find_map(|name| env.var(name));
+    named.or_else(system).map_or(Language::English, |locale| Language::of_locale(&locale))
 }
 
 #[cfg(windows)]
@@ -45,7 +30,7 @@ mod tests {
     fn the_first_variable_of_the_locale_decides() {
         let of = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-            Language::of(&pairs.collect::<FixedEnv>())
+            super::of(&pairs.collect::<FixedEnv>())
         };
         assert_eq!(of(&[]), Language::English);
         assert_eq!(of(&[("LANG", "zh_CN.UTF-8")]), Language::Chinese);

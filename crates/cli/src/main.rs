@@ -56,7 +56,7 @@ fn run(terminal: &Terminal, task: &Task) -> Result<Ended, Failure> {
     match task {
         Task::Serve(args) => serve::run(terminal, args),
         Task::Demo(args) => demo::run(terminal, args),
-        Task::Check(args) => check::run(terminal, args.path.as_deref()),
+        Task::Check(args) => check::run(terminal, args),
         Task::Status(asking) => status::run(terminal, asking),
         Task::Sessions(args) => sessions::run(terminal, args),
         Task::Why(args) => {

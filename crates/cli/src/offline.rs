@@ -54,7 +54,7 @@ impl Desk {
         // What was found in the environment is written down before it is changed.
         let found = self.loaded.as_ref().filter(|loaded| loaded.path.is_none());
         written(&path, change, found.map(|loaded| &*loaded.config))
-            .map_err(|error| told(&error))?;
+            .map_err(|error| told(terminal, &error))?;
         Ok(path)
     }
 }
@@ -79,8 +79,8 @@ pub(crate) enum Wish<'a> {
 ///
 /// # Errors
 /// When the change does not fit, or the file would not be usable.
-pub(crate) fn mend(path: &Path, change: &Wish<'_>) -> Result<(), Failure> {
-    written(path, change, None).map_err(|error| told(&error))
+pub(crate) fn mend(terminal: &Terminal, path: &Path, change: &Wish<'_>) -> Result<(), Failure> {
+    written(path, change, None).map_err(|error| told(terminal, &error))
 }
 
 /// The file that `ekiden` would read, whether it is there or not.
@@ -97,18 +97,16 @@ fn written(path: &Path, change: &Wish<'_>, found: Option<&Config>) -> Result<(),
         Wish::Unset { key } => Change::Unset { path: (*key).to_owned() },
     };
     let file = SettingsFile::at(path);
-    let seen = file.read()?.hash;
+    let seen = file.read().map_err(|why| EditError::Io { path: path.to_owned(), why })?.hash;
     file.change(&seen, &[change], &ProcessEnv, found).map(drop)
 }
 
-fn told(error: &EditError) -> Failure {
-    let hint = match error {
-        EditError::NoSuch { hint, .. } => hint.clone(),
-        EditError::Refused { hint, .. } => Some(hint.clone()),
-        EditError::Invalid(problems) => return Failure::Usage(problems.to_string()),
-        EditError::Conflict { .. } | EditError::ReadOnly { .. } | EditError::Io { .. } => None,
-    };
-    Failure::Trouble { message: error.to_string(), hint: hint.filter(|hint| !hint.is_empty()) }
+fn told(terminal: &Terminal, error: &EditError) -> Failure {
+    let message = error.say(terminal.language);
+    if matches!(error, EditError::Invalid(_)) {
+        return Failure::Usage(message);
+    }
+    Failure::Trouble { message, hint: error.hint(terminal.language) }
 }
 
 fn no_home(terminal: &Terminal) -> Failure {

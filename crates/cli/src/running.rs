@@ -331,7 +331,7 @@ impl Api {
         terminal: &Terminal,
         path: &str,
     ) -> Result<Option<String>, Failure> {
-        let question = Question { headers: self.headers(), ..Question::get(path) };
+        let question = Question { headers: self.headers(terminal), ..Question::get(path) };
         let answer = client::ask(&self.base, question, LIMIT).await;
         match self.reached(terminal, answer)? {
             Answer { status: StatusCode::OK, body, .. } => Ok(Some(body)),
@@ -382,7 +382,7 @@ impl Api {
         more: &[(&str, &str)],
         limit: Duration,
     ) -> Result<String, Failure> {
-        let mut headers = self.headers();
+        let mut headers = self.headers(terminal);
         headers.extend_from_slice(more);
         if !body.is_empty() {
             headers.push(("content-type", "application/json"));
@@ -405,7 +405,7 @@ impl Api {
         last: &str,
         heard: impl FnMut(&[u8]),
     ) -> Result<(), Failure> {
-        let mut headers = self.headers();
+        let mut headers = self.headers(terminal);
         headers.push(("last-event-id", last));
         let question = Question { headers, ..Question::get("/api/v1/events") };
         let answer = client::listen(&self.base, question, heard).await;
@@ -415,8 +415,10 @@ impl Api {
         }
     }
 
-    fn headers(&self) -> Vec<(&str, &str)> {
-        self.bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect()
+    /// The token, and the language in which refusals are to be told.
+    fn headers(&self, terminal: &Terminal) -> Vec<(&str, &str)> {
+        let bearer = self.bearer.iter().map(|bearer| ("authorization", bearer.as_str()));
+        bearer.chain([("accept-language", terminal.language.tag())]).collect()
     }
 
     /// JSON of the API, in the shape that is expected.
@@ -435,7 +437,7 @@ impl Api {
     }
 
     async fn asked(&self, terminal: &Terminal, path: &str, call: &str) -> Result<String, Failure> {
-        let question = Question { headers: self.headers(), ..Question::get(path) };
+        let question = Question { headers: self.headers(terminal), ..Question::get(path) };
         let answer = client::ask(&self.base, question, LIMIT).await;
         match self.reached(terminal, answer)? {
             Answer { status: StatusCode::OK, body, .. } => Ok(body),

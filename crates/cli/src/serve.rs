@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ekiden_config::{
-    BaseUrl, Config, Dialect, Env, LOCAL_SERVERS, LoadError, Loaded, LocalServer, ProcessEnv,
-    QueuesFrom,
+    BaseUrl, Config, Dialect, Env, LOCAL_SERVERS, Language, LoadError, Loaded, LocalServer,
+    ProcessEnv, QueuesFrom,
 };
 use ekiden_gateway::state::{Keeping, Kept};
 use ekiden_gateway::{CoreOptions, Gateway, Proxies, Running, StartError, stop_signal};
@@ -35,8 +35,8 @@ const LISTEN_VARIABLE: &str = "EKIDEN_LISTEN";
 pub(crate) fn run(terminal: &Terminal, args: &ServeArgs) -> Result<Ended, Failure> {
     let env = WithListen { listen: args.listen };
     let loaded = Config::open(args.config.as_deref(), &env).map_err(|error| match args.listen {
-        Some(_) => said_by_option(&error),
-        None => check::unusable(&error),
+        Some(_) => said_by_option(terminal, &error),
+        None => check::unusable(terminal, &error),
     })?;
     let kept = keeping::open(terminal, &loaded, &env)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -63,9 +63,12 @@ impl Env for WithListen {
 }
 
 /// Whoever wrote the option did not write the variable.
-fn said_by_option(error: &LoadError) -> Failure {
-    let by_variable = format!("environment variable {LISTEN_VARIABLE}");
-    Failure::Usage(error.to_string().replace(&by_variable, "--listen"))
+fn said_by_option(terminal: &Terminal, error: &LoadError) -> Failure {
+    let by_variable = match terminal.language {
+        Language::English => format!("environment variable {LISTEN_VARIABLE}"),
+        Language::Chinese => format!("环境变量 {LISTEN_VARIABLE}"),
+    };
+    Failure::Usage(error.say(terminal.language).replace(&by_variable, "--listen"))
 }
 
 async fn serve(
@@ -85,7 +88,7 @@ async fn serve(
         check::warn(terminal, &loaded)?;
     }
     let source = keeping::source(terminal, &loaded, env, move |config| found.added_to(config));
-    let options = keeping::options(kept, source)?;
+    let options = keeping::options(terminal, kept, source)?;
     let running = start_with(terminal, Arc::clone(&loaded.config), options).await?;
     keeping::announce(kept, running.addr());
     let mut stop = std::pin::pin!(stop_signal());

@@ -154,7 +154,7 @@ fn change_one(
     let seen = running::block_on(Settings::by(terminal, &api))?;
     // The gateway runs on the last good settings, and cannot decide on a file that it cannot use.
     if let (Some(file), false, None) = (&seen.file, seen.refused.is_empty(), &asking.url) {
-        offline::mend(Path::new(file), wish)?;
+        offline::mend(terminal, Path::new(file), wish)?;
         return written(terminal, asking, key, Path::new(file));
     }
     let (text, now) = running::block_on(async {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ekiden_config::{Env, ProcessEnv};
 
-use crate::language::Language;
+use crate::language::{self, Language};
 
 /// Between two signs of life.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
@@ -75,7 +75,7 @@ impl Terminal {
         let able = wanted && anstyle_query::windows::enable_ansi_colors().unwrap_or(true);
         let look = |is_terminal| if able && is_terminal { Look::Coloured } else { Look::Plain };
         Self {
-            language: Language::of(env),
+            language: language::of(env),
             out: look(io::stdout().is_terminal()),
             err: look(io::stderr().is_terminal()),
         }

@@ -126,7 +126,7 @@ fn make_here(terminal: &Terminal, desk: &Desk, args: &NewTokenArgs) -> Result<En
     if let Some(unknown) = only.iter().find(|id| !desk.has_queue(id)) {
         return Err(Failure::trouble(terminal, &NoQueue(unknown), None::<&NoToken>));
     }
-    let bad = |_| trouble(format!("write the budget as `{}`", Budget::EXAMPLE));
+    let bad = |_| trouble(terminal.say(&BadBudget));
     let wish = NewToken {
         name: token_name.clone(),
         scope: if *admin { Scope::Admin } else { Scope::Client },
@@ -134,15 +134,30 @@ fn make_here(terminal: &Terminal, desk: &Desk, args: &NewTokenArgs) -> Result<En
         calls_max: *calls_max,
         budget_per_day: budget.as_deref().map(str::parse).transpose().map_err(bad)?,
     };
-    let tokens = ClientTokens::open(desk.folder()).map_err(|error| trouble(error.to_string()))?;
+    let tokens =
+        ClientTokens::open(desk.folder()).map_err(|error| trouble(error.say(terminal.language)))?;
     let made_ms = Clock::system(Calendar::new(None, 1)).now().wall_ms;
-    let (made, token) = tokens.make(wish, made_ms).map_err(|error| trouble(error.to_string()))?;
+    let (made, token) =
+        tokens.make(wish, made_ms).map_err(|error| trouble(error.say(terminal.language)))?;
     if asking.form() == Form::Json {
         let told = serde_json::json!({ "token": token.expose_secret(), "made": { "id": made.id } });
         terminal.line(&told.to_string())?;
         return Ok(Ended::Well);
     }
     show(terminal, token.expose_secret())
+}
+
+/// A budget that is written otherwise.
+struct BadBudget;
+
+impl Say for BadBudget {
+    fn english(&self) -> String {
+        format!("write the budget as `{}`", Budget::EXAMPLE)
+    }
+
+    fn chinese(&self) -> String {
+        format!("预算请写成 `{}`", Budget::EXAMPLE)
+    }
 }
 
 fn show(terminal: &Terminal, token: &str) -> Result<Ended, Failure> {

@@ -17,6 +17,7 @@ use crate::discover;
 use crate::keys;
 use crate::load::{self, KeyFile};
 use crate::mask;
+use crate::mistake::{IdOf, ProviderMistake, QueueMistake, Unspoken};
 use crate::named::{aliases, prices};
 use crate::policy::{self, PolicySettings, Preset};
 use crate::problem::{Draft, Severity};
@@ -98,11 +99,7 @@ pub(crate) fn config(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Config {
     if silent {
         discover::fill(reader, &mut config);
     } else if config.queues.is_empty() {
-        reader.warn(
-            None,
-            format!("no queue is written: an empty one stands in as `{DEFAULT_QUEUE}`"),
-            format!("write `[queues.{DEFAULT_QUEUE}]` with `candidates = [\"provider/model\"]`"),
-        );
+        reader.warn(None, QueueMistake::NoneWritten { id: DEFAULT_QUEUE });
         config.queues.push(Queue {
             policy: config.default_policy.clone(),
             clocks: config.default_clocks,
@@ -211,7 +208,7 @@ fn providers(reader: &mut Reader<'_>, root: &DeTable<'_>, listen: SocketAddr) ->
     };
     for (id, entry) in in_order(table) {
         let path = joined("providers", id.get_ref());
-        check_id(reader, id, "provider");
+        check_id(reader, id, IdOf::Provider);
         if let Some(table) = reader.table(entry, &path) {
             let fields = section(reader, Some(table), "providers.ID", &path);
             list.extend(provider(reader, id, &fields, listen));
@@ -243,12 +240,8 @@ fn provider(
         ("dialect", "dialect = \"openai-chat\""),
     ] {
         if !reader.was_written(fields.path(), key) {
-            let shown = mask::shown(&name);
-            reader.error(
-                id.span(),
-                format!("provider `{shown}` has no `{key}`"),
-                format!("write `{example}` below [providers.{shown}]"),
-            );
+            let provider = mask::shown(&name).to_owned();
+            reader.error(id.span(), ProviderMistake::Lacks { provider, key, example });
         }
     }
     let (base_url, dialect) = (base_url?, dialect?);
@@ -296,25 +289,11 @@ fn check_address(reader: &mut Reader<'_>, fields: &Fields, url: &BaseUrl, listen
         return;
     };
     if points_at(url, listen) {
-        reader.error(
-            span,
-            format!("`base_url` points at Ekiden itself, which listens on {listen}"),
-            "a queue never contains a queue (R6): write the address of the provider".to_owned(),
-        );
+        reader.error(span, ProviderMistake::PointsHere { listen });
     } else if url.is_guarded() && !fields.is_on("allow_link_local", Unset::Off) {
-        reader.error(
-            span,
-            format!("`base_url` is a link-local or metadata address: {}", url.host()),
-            "a cloud hands out its machines' credentials there; if an upstream really is there, \
-             write `allow_link_local = true`"
-                .to_owned(),
-        );
+        reader.error(span, ProviderMistake::Guarded { host: url.host().to_owned() });
     } else if !url.is_secure() && url.locality() == crate::clocks::Locality::Remote {
-        reader.warn(
-            Some(span),
-            format!("key and prompts go to {} in plain text", url.host()),
-            "write `https://` if the provider offers it".to_owned(),
-        );
+        reader.warn(Some(span), ProviderMistake::PlainText { host: url.host().to_owned() });
     }
 }
 
@@ -351,28 +330,20 @@ fn written_credential(
     fields: &Fields,
 ) -> (Credential, Option<SecretString>) {
     let ways = ["api_key_env", "api_key_file", "api_key"];
-    let set: Vec<(&str, Range<usize>)> =
+    let set: Vec<(&'static str, Range<usize>)> =
         ways.into_iter().filter_map(|way| Some((way, fields.span(way)?))).collect();
     let Some((way, span)) = set.first().cloned() else {
         return (Credential::None, None);
     };
     if let Some((other, span)) = set.get(1).cloned() {
-        reader.error(
-            span,
-            format!("`{other}` stands beside `{way}`"),
-            "a provider has one key: keep one of the two".to_owned(),
-        );
+        reader.error(span, ProviderMistake::TwoKeys { other, way });
     }
     let text = fields.text(way).unwrap_or_default().to_owned();
     match way {
         "api_key_env" => {
             let found = reader.env.var(&text);
             if found.is_none() {
-                reader.warn(
-                    Some(span),
-                    format!("the environment variable {text} is not set"),
-                    "until it is, every call to this provider fails as `auth`".to_owned(),
-                );
+                reader.warn(Some(span), ProviderMistake::Unset { variable: text.clone() });
             }
             (Credential::Env(text), found.map(SecretString::from))
         }
@@ -382,36 +353,22 @@ fn written_credential(
             (Credential::File(path), key)
         }
         _ => {
-            reader.warn(
-                Some(span),
-                "the key stands in this file".to_owned(),
-                "safer: name a variable with `api_key_env`, or a file that only you can read \
-                 with `api_key_file`"
-                    .to_owned(),
-            );
+            reader.warn(Some(span), ProviderMistake::KeyInFile);
             (Credential::Inline, Some(SecretString::from(text)))
         }
     }
 }
 
 fn key_file(reader: &mut Reader<'_>, span: Range<usize>, path: &Path) -> Option<SecretString> {
-    let shown = path.display();
+    let shown = path.display().to_string();
     match load::key_file(path) {
         KeyFile::Private(key) => Some(key),
         KeyFile::Shared(key) => {
-            reader.warn(
-                Some(span),
-                format!("others than its owner can read {shown}"),
-                format!("run `chmod 600 {shown}`"),
-            );
+            reader.warn(Some(span), ProviderMistake::KeyShared { path: shown });
             Some(key)
         }
         KeyFile::Unusable(why) => {
-            reader.warn(
-                Some(span),
-                format!("no key in {shown}: {why}"),
-                "until it holds one, every call to this provider fails as `auth`".to_owned(),
-            );
+            reader.warn(Some(span), ProviderMistake::NoKeyIn { path: shown, why });
             None
         }
     }
@@ -434,7 +391,7 @@ fn queues(
     let ids: Vec<String> = table.keys().map(|id| id.get_ref().to_string()).collect();
     for (id, entry) in in_order(table) {
         let path = joined("queues", id.get_ref());
-        check_id(reader, id, "queue");
+        check_id(reader, id, IdOf::Queue);
         let Some(table) = reader.table(entry, &path) else {
             continue;
         };
@@ -449,19 +406,15 @@ fn queues(
         };
         let candidates = candidates::read(reader, table.get("candidates"), &place);
         if candidates.is_empty() && !reader.was_refused(table.get("candidates")) {
-            reader.warn(
-                Some(id.span()),
-                format!("queue `{}` is empty", id.get_ref()),
-                "its calls fail until it has `candidates = [\"provider/model\"]`".to_owned(),
-            );
+            reader.warn(Some(id.span()), QueueMistake::Empty { queue: id.get_ref().to_string() });
         }
         warn_of_unspoken(reader, id, &candidates, providers);
         let name = fields.text("name").unwrap_or(id.get_ref()).to_owned();
         if let Some(twin) = list.iter().find(|queue| queue.name == name) {
+            let (queue, twin) = (id.get_ref().to_string(), twin.id.clone());
             reader.error(
                 fields.span("name").unwrap_or(id.span()),
-                format!("queue `{}` bears the name of queue `{}`: {name}", id.get_ref(), twin.id),
-                "people tell queues by their names: change one of them".to_owned(),
+                QueueMistake::SameName { queue, twin, name: name.clone() },
             );
         }
         list.push(Queue {
@@ -491,15 +444,10 @@ fn warn_of_unspoken(
     if routes.is_empty() {
         return;
     }
-    let (queue, list) = (id.get_ref(), routes.join(", "));
-    let message = if routes.len() == candidates.len() {
-        format!("no candidate of queue `{queue}` can be used: {list}")
-    } else {
-        format!("queue `{queue}` has candidates that cannot be used: {list}")
-    };
-    let hint = "this version does not speak openai-responses and passes them over: use the \
-                provider's openai-chat or anthropic-messages interface if it has one";
-    reader.warn(Some(id.span()), message, hint.to_owned());
+    let all = routes.len() == candidates.len();
+    let which = if all { Unspoken::All } else { Unspoken::Some };
+    let queue = id.get_ref().to_string();
+    reader.warn(Some(id.span()), QueueMistake::Unspoken { queue, routes, which });
 }
 
 fn direct(
@@ -519,8 +467,7 @@ fn direct(
     if !fallbacks.is_empty() && !policy.enabled {
         reader.warn(
             fields.as_ref().and_then(|fields| fields.span("fallbacks")),
-            "`fallbacks` are never asked while calls of `[direct]` have policy `none`".to_owned(),
-            "write `policy = \"chain\"` into `[direct]`".to_owned(),
+            QueueMistake::FallbacksUnasked,
         );
     }
     Direct { policy, clocks, fallbacks }
@@ -533,18 +480,13 @@ pub(crate) fn is_id(text: &str) -> bool {
 }
 
 /// Ids stand in URLs, model names and reports.
-fn check_id(reader: &mut Reader<'_>, id: &Spanned<std::borrow::Cow<'_, str>>, what: &str) {
+fn check_id(reader: &mut Reader<'_>, id: &Spanned<std::borrow::Cow<'_, str>>, of: IdOf) {
     let text = id.get_ref();
     if is_id(text) {
         return;
     }
-    reader.error(
-        id.span(),
-        format!("`{}` is no {what} id", mask::shown(text)),
-        "an id has 1 to 64 letters, digits, `.`, `_` or `-`, and begins with a letter or digit; \
-         `name` may be anything"
-            .to_owned(),
-    );
+    let shown = mask::shown(text).to_owned();
+    reader.error(id.span(), QueueMistake::BadId { id: shown, of });
 }
 
 impl Reader<'_> {

@@ -11,6 +11,7 @@ use crate::check;
 use crate::clocks::{ClockSettings, Locality};
 use crate::keys::{self, Kind};
 use crate::mask;
+use crate::mistake::{CandidateMistake, Contained, Found, Misfit, ProviderAdvice};
 use crate::problem::nearest;
 use crate::read::{Fields, Reader};
 use crate::settings::{Candidate, Provider};
@@ -97,11 +98,8 @@ pub(crate) fn fallbacks(
         };
         let fallback = candidate(provider, model, &Fields::none(""), &place);
         if list.iter().any(|other: &Candidate| other.route() == fallback.route()) {
-            reader.error(
-                span.clone(),
-                format!("route `{}` stands twice in `fallbacks`", mask::shown(&fallback.route())),
-                "keep one of the two".to_owned(),
-            );
+            let route = mask::shown(&fallback.route()).to_owned();
+            reader.error(span.clone(), CandidateMistake::TwiceInFallbacks { route });
             continue;
         }
         list.push(fallback);
@@ -122,11 +120,8 @@ pub(crate) fn split_route(text: &str) -> Option<(&str, &str)> {
 }
 
 fn wrong_type(reader: &mut Reader<'_>, entry: &Spanned<DeValue<'_>>) {
-    reader.error(
-        entry.span(),
-        format!("`candidates` has the wrong type: {}", entry.get_ref().type_str()),
-        format!("`candidates` is {}", check::expectation(Kind::Candidates)),
-    );
+    let (name, kind, found) = ("candidates", Kind::Candidates, Found::of(entry.get_ref()));
+    reader.error(entry.span(), Misfit::WrongType { name, kind, found });
 }
 
 /// The lines of a text that name a candidate, each with its span in the file where it is found.
@@ -159,11 +154,10 @@ fn push(
 ) {
     let twin = list.iter().position(|other: &Candidate| other.route() == candidate.route());
     match twin {
-        Some(at) => reader.error(
-            span,
-            format!("route `{}` stands twice in this queue", mask::shown(&candidate.route())),
-            format!("it is candidate {} already: keep one of the two", at + 1),
-        ),
+        Some(at) => {
+            let route = mask::shown(&candidate.route()).to_owned();
+            reader.error(span, CandidateMistake::Twice { route, place: at + 1 });
+        }
         None => list.push(candidate),
     }
 }
@@ -189,11 +183,7 @@ fn with_options(
     let fields = reader.section(table, section, path, &[]);
     let Some(route_span) = fields.span("route") else {
         if !table.contains_key("route") {
-            reader.error(
-                span,
-                "a candidate has no `route`".to_owned(),
-                "write { route = \"provider/model\", … }".to_owned(),
-            );
+            reader.error(span, CandidateMistake::NoRoute);
         }
         return None;
     };
@@ -204,11 +194,8 @@ fn with_options(
         && !candidate.effort_levels.is_empty()
         && !candidate.effort_levels.contains(effort)
     {
-        reader.warn(
-            fields.span("effort"),
-            format!("effort `{effort}` is none of the `effort_levels`"),
-            "a level that the model does not know is not sent (R35)".to_owned(),
-        );
+        let effort = effort.clone();
+        reader.warn(fields.span("effort"), CandidateMistake::UnknownEffort { effort });
     }
     Some((candidate, route_span))
 }
@@ -239,33 +226,21 @@ fn known_route<'r>(
     route: &'r str,
     place: &Place<'_>,
 ) -> Option<(&'r str, &'r str)> {
-    let shown = mask::shown(route);
+    let written = mask::shown(route).to_owned();
     if !check::is_entry(route) {
-        reader.error(
-            span,
-            format!("`{shown}` is no route"),
-            format!("a route is one line of at most {} characters", check::ENTRY_MAX_CHARS),
-        );
+        reader.error(span, CandidateMistake::Line { written });
         return None;
     }
     let queue = |name: &str| place.queues.iter().any(|id| id == name);
     let Some((provider, model)) = split_route(route) else {
         if queue(route) {
-            let itself = if route == place.queue { "itself" } else { "a queue" };
-            reader.error(
-                span,
-                format!("`{shown}` is {itself}"),
-                "a queue never contains a queue (R6): write the candidates of the other one"
-                    .to_owned(),
-            );
+            let itself = route == place.queue;
+            let which = if itself { Contained::Itself } else { Contained::Another };
+            reader.error(span, CandidateMistake::IsQueue { written, which });
         } else {
             let near = nearest(route, place.known.iter().map(String::as_str));
-            let provider = near.unwrap_or("provider");
-            reader.error(
-                span,
-                format!("`{shown}` is no route"),
-                format!("write a provider and a model: \"{provider}/model\""),
-            );
+            let provider = near.unwrap_or("provider").to_owned();
+            reader.error(span, CandidateMistake::Form { written, provider });
         }
         return None;
     };
@@ -273,26 +248,20 @@ fn known_route<'r>(
         return Some((provider, model));
     }
     if provider == "ekiden" || queue(provider) {
-        reader.error(
-            span,
-            format!("`{shown}` leads back to Ekiden"),
-            "a queue never contains a queue (R6): write routes of providers".to_owned(),
-        );
+        reader.error(span, CandidateMistake::LeadsBack { route: written });
         return None;
     }
     let near = nearest(provider, place.known.iter().map(String::as_str));
+    let shown = mask::shown(provider).to_owned();
     // R40: an import may bring it before its provider is there.
-    let hint = match near {
-        Some(near) => format!("did you mean \"{near}/{}\"?", mask::shown(model)),
-        None if place.known.is_empty() => {
-            format!("write `[providers.{}]` with `base_url` and `dialect`", mask::shown(provider))
+    let advice = match near {
+        Some(near) => {
+            let (near, model) = (near.to_owned(), mask::shown(model).to_owned());
+            ProviderAdvice::Near { near, model }
         }
-        None => format!("the providers are: {}", place.known.join(", ")),
+        None if place.known.is_empty() => ProviderAdvice::Write { provider: shown.clone() },
+        None => ProviderAdvice::Known(place.known.to_vec()),
     };
-    reader.warn(
-        Some(span),
-        format!("provider `{}` is unknown: its candidate is passed over", mask::shown(provider)),
-        hint,
-    );
+    reader.warn(Some(span), CandidateMistake::UnknownProvider { provider: shown, advice });
     Some((provider, model))
 }

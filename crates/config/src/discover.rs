@@ -9,6 +9,7 @@ use crate::assemble::{DEFAULT_QUEUE, default_profile, empty_queue, points_at};
 use crate::check::is_line;
 use crate::clocks::ClockSettings;
 use crate::env::Env;
+use crate::mistake::{AddressFault, FoundMistake};
 use crate::read::Reader;
 use crate::settings::{Candidate, Config, Credential, Dialect, Origin, Provider};
 use crate::url::BaseUrl;
@@ -81,9 +82,6 @@ const OLLAMA_PORT: u16 = 11_434;
 /// Models of one local server that are taken, and characters of a name: more, nobody has.
 const LOCAL_MODELS_MAX: usize = 100;
 const LOCAL_MODEL_MAX_CHARS: usize = 200;
-
-/// The word about an environment that shows no provider; a local server may still be there.
-pub(crate) const NOTHING_FOUND: &str = "no provider was found";
 
 const CHAT: Dialect = Dialect::OpenAiChat;
 const MESSAGES: Dialect = Dialect::AnthropicMessages;
@@ -194,15 +192,8 @@ pub(crate) fn fill(reader: &mut Reader<'_>, config: &mut Config) {
     }
     config.queues.push(queue);
     if config.providers.is_empty() {
-        let names: Vec<_> = WELL_KNOWN.iter().take(4).map(|known| known.key_variable).collect();
-        warn(
-            reader,
-            NOTHING_FOUND.to_owned(),
-            format!(
-                "set one of {} and others, start a local server, or write a `[providers.ID]`",
-                names.join(", ")
-            ),
-        );
+        let variables = WELL_KNOWN.iter().take(4).map(|known| known.key_variable).collect();
+        reader.warn(None, FoundMistake::NoProvider { variables });
     }
 }
 
@@ -304,20 +295,17 @@ fn address(reader: &mut Reader<'_>, known: &WellKnown, config: &Config) -> Optio
         return own();
     };
     let why = match BaseUrl::parse(&written) {
-        Ok(url) if points_at(&url, config.listen) => "points at Ekiden itself".to_owned(),
-        Ok(url) if url.is_guarded() => "is a link-local or metadata address".to_owned(),
+        Ok(url) if points_at(&url, config.listen) => AddressFault::PointsHere,
+        Ok(url) if url.is_guarded() => AddressFault::Guarded,
         Ok(url) => {
             let origin = Origin::Env { variable: variable.to_owned() };
             reader.origins.insert(format!("providers.{}.base_url", known.id), origin);
             return Some(url);
         }
-        Err(error) => format!("is not used: {error}"),
+        Err(error) => AddressFault::Url(error),
     };
-    warn(
-        reader,
-        format!("{variable} {why}"),
-        format!("`{}` is asked at {} instead", known.id, known.base_url),
-    );
+    let (provider, instead) = (known.id, known.base_url);
+    reader.warn(None, FoundMistake::Address { variable, why, provider, instead });
     own()
 }
 
@@ -367,8 +355,4 @@ fn candidate(
         max_in_flight: None,
         clocks: clocks.resolve(provider.base_url.locality()),
     }
-}
-
-fn warn(reader: &mut Reader<'_>, message: String, hint: String) {
-    reader.warn(None, message, hint);
 }

@@ -30,11 +30,15 @@ use sha2::{Digest, Sha256};
 
 use crate::check;
 use crate::env::Env;
+use crate::hindrance::Hindrance;
 use crate::keys::{self, Group, Key, Kind, keys_of};
 use crate::load::{Loaded, bounded, decoded};
 use crate::mask;
+use crate::mistake::{Absent, EditMistake, Misfit, Mistake};
 use crate::problem::{Problems, nearest};
 use crate::replace::{self, Readers, ReplaceError};
+use crate::say;
+use crate::say::Language;
 use crate::settings::Config;
 use crate::value::Value;
 
@@ -139,49 +143,101 @@ pub struct Changed {
 }
 
 /// Why the file was not changed. It is then as it was.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EditError {
     /// It is not what the caller saw: look again, then decide again.
-    #[error("the settings file has changed since it was looked at")]
     Conflict {
         /// What it is now.
         now: TextHash,
     },
     /// It cannot be written: change it by hand, or its permissions.
-    #[error("{} cannot be written: {why}", .path.display())]
     ReadOnly {
         /// Which file.
         path: PathBuf,
         /// Why.
-        why: String,
+        why: Hindrance,
     },
     /// There is no such key, queue, provider or candidate.
-    #[error("there is no {what}")]
-    NoSuch {
-        /// What was named.
-        what: String,
-        /// What comes nearest, or what there is.
-        hint: Option<String>,
-    },
+    NoSuch(Mistake),
     /// The change makes no sense there: the last queue goes, a queue comes twice.
-    #[error("{message}")]
-    Refused {
-        /// Why.
-        message: String,
-        /// What to do.
-        hint: String,
-    },
+    Refused(Mistake),
     /// The parser refuses what would come of it; places are those of that text.
-    #[error("{0}")]
     Invalid(Problems),
     /// It cannot be read or written at all.
-    #[error("{}: {source}", .path.display())]
     Io {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
-        source: io::Error,
+        /// Why.
+        why: Hindrance,
     },
+}
+
+impl EditError {
+    /// What is wrong; of a file that the parser refuses, everything, hints and all.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
+        match self {
+            Self::Conflict { .. } => say!(
+                language,
+                "the settings file has changed since it was looked at",
+                "设置文件在查看之后已被修改",
+            ),
+            Self::ReadOnly { path, why } => say!(
+                language,
+                "{path} cannot be written: {why}",
+                "{path} 无法写入：{why}",
+                path = path.display(),
+                why = why.say(language),
+            ),
+            Self::NoSuch(mistake) | Self::Refused(mistake) => mistake.message(language),
+            Self::Invalid(problems) => problems.say(language),
+            Self::Io { path, why } => say!(
+                language,
+                "{path}: {why}",
+                "{path}：{why}",
+                path = path.display(),
+                why = why.say(language),
+            ),
+        }
+    }
+
+    /// What to do, where that is not always the same.
+    #[must_use]
+    pub fn hint(&self, language: Language) -> Option<String> {
+        match self {
+            Self::NoSuch(mistake) | Self::Refused(mistake) => mistake.hint(language),
+            Self::Conflict { .. } | Self::ReadOnly { .. } | Self::Invalid(_) | Self::Io { .. } => {
+                None
+            }
+        }
+    }
+}
+
+impl fmt::Display for EditError {
+    /// In English.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.say(Language::English))
+    }
+}
+
+impl std::error::Error for EditError {}
+
+impl From<Absent> for EditError {
+    fn from(absent: Absent) -> Self {
+        Self::NoSuch(absent.into())
+    }
+}
+
+impl From<EditMistake> for EditError {
+    fn from(mistake: EditMistake) -> Self {
+        Self::Refused(mistake.into())
+    }
+}
+
+impl From<Misfit> for EditError {
+    fn from(misfit: Misfit) -> Self {
+        Self::Refused(misfit.into())
+    }
 }
 
 impl TextHash {
@@ -237,11 +293,11 @@ impl SettingsFile {
     ///
     /// # Errors
     /// When it is there and cannot be read.
-    pub fn read(&self) -> Result<Seen, EditError> {
+    pub fn read(&self) -> Result<Seen, Hindrance> {
         let bytes = match bounded(&self.path) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(source) => return Err(EditError::Io { path: self.path.clone(), source }),
+            Err(error) => return Err(error.into()),
         };
         let hash = TextHash::of(bytes.as_deref());
         Ok(Seen { bytes, hash })
@@ -249,7 +305,7 @@ impl SettingsFile {
 
     /// Why it cannot be written; `None`: it can, as far as that shows without writing it.
     #[must_use]
-    pub fn read_only(&self) -> Option<String> {
+    pub fn read_only(&self) -> Option<Hindrance> {
         replace::read_only(&self.path)
     }
 
@@ -270,7 +326,8 @@ impl SettingsFile {
         if let Some(why) = self.read_only() {
             return Err(EditError::ReadOnly { path: self.path.clone(), why });
         }
-        let before = self.read()?;
+        let failed = |why| EditError::Io { path: self.path.clone(), why };
+        let before = self.read().map_err(failed)?;
         if before.hash != *seen {
             return Err(EditError::Conflict { now: before.hash });
         }
@@ -286,8 +343,10 @@ impl SettingsFile {
         );
         match put {
             Ok(()) => Ok(Changed { loaded, hash }),
-            Err(ReplaceError::Changed) => Err(EditError::Conflict { now: self.read()?.hash }),
-            Err(ReplaceError::Io(source)) => Err(EditError::Io { path: self.path.clone(), source }),
+            Err(ReplaceError::Changed) => {
+                Err(EditError::Conflict { now: self.read().map_err(failed)?.hash })
+            }
+            Err(ReplaceError::Io(source)) => Err(failed(source.into())),
         }
     }
 
@@ -308,13 +367,9 @@ impl SettingsFile {
             // The parser has the place and the words.
             Err(_) => {
                 let problems = Config::of_bytes(&self.path, bytes, env).err();
-                return Err(problems.map_or_else(
-                    || EditError::Refused {
-                        message: "this file cannot be changed from here".to_owned(),
-                        hint: "change it by hand".to_owned(),
-                    },
-                    EditError::Invalid,
-                ));
+                return Err(
+                    problems.map_or_else(|| EditMistake::ByHandAlone.into(), EditError::Invalid)
+                );
             }
         };
         for change in changes {
@@ -377,16 +432,12 @@ pub fn value_from_text(path: &str, text: &str) -> Result<Value, EditError> {
         return Ok(Value::Text(text.to_owned()));
     }
     let key = key_at(path).ok_or_else(|| no_key(path))?;
-    let bad = |message: String, hint: Option<String>| EditError::Refused {
-        message,
-        hint: hint.unwrap_or_default(),
-    };
     match key.kind {
         Kind::Texts | Kind::Choices(_) | Kind::Candidates | Kind::SecretPairs => {
             list_from_text(key, text)
         }
         Kind::Span { .. } | Kind::Bytes { .. } | Kind::Bool | Kind::Integer { .. } => {
-            check::text(key.name, key.kind, text.trim()).map_err(|fit| bad(fit.message, fit.hint))
+            Ok(check::text(key.name, key.kind, text.trim())?)
         }
         Kind::Text { .. }
         | Kind::Choice(_)
@@ -397,17 +448,14 @@ pub fn value_from_text(path: &str, text: &str) -> Result<Value, EditError> {
         | Kind::Proxy
         | Kind::Listen
         | Kind::Zone => {
-            check::text(key.name, key.kind, text).map_err(|fit| bad(fit.message, fit.hint))?;
+            check::text(key.name, key.kind, text)?;
             Ok(Value::Text(text.to_owned()))
         }
     }
 }
 
 fn list_from_text(key: &Key, text: &str) -> Result<Value, EditError> {
-    let refused = || EditError::Refused {
-        message: format!("`{}` does not fit", key.name),
-        hint: format!("`{}` is {}", key.name, check::expectation(key.kind)),
-    };
+    let refused = || EditError::from(Misfit::Form { name: key.name, kind: key.kind });
     let trimmed = text.trim();
     if trimmed.starts_with(['[', '{']) {
         let value: toml_edit::Value = trimmed.parse().map_err(|_| refused())?;
@@ -478,14 +526,13 @@ fn no_key(path: &str) -> EditError {
     let near = place_of(path).and_then(|(groups, name)| {
         let names = groups.iter().flat_map(|group| keys_of(*group)).map(|key| key.name);
         let near = nearest(name, names)?;
-        Some(format!("did you mean `{}{near}`?", path.strip_suffix(name)?))
+        Some(format!("{}{near}", path.strip_suffix(name)?))
     });
     let section = path.split('.').next().unwrap_or_default();
-    let hint = near.or_else(|| {
+    let near = near.or_else(|| {
         let tops = keys::SECTIONS.iter().filter_map(|known| known.path.split('.').next());
         let tops = tops.chain(keys_of(Group::Top).map(|key| key.name));
-        nearest(section, tops.filter(|top| *top != section))
-            .map(|near| format!("did you mean `{near}…`?"))
+        nearest(section, tops.filter(|top| *top != section)).map(|near| format!("{near}…"))
     });
-    EditError::NoSuch { what: format!("key `{}`", mask::shown(path)), hint }
+    Absent::Key { path: mask::shown(path).to_owned(), near }.into()
 }

@@ -31,10 +31,12 @@ mod clocks;
 mod discover;
 pub mod edit;
 mod env;
+mod hindrance;
 pub mod keys;
 mod load;
 mod lookup;
 mod mask;
+mod mistake;
 mod models;
 mod named;
 pub mod paths;
@@ -44,7 +46,7 @@ mod problem;
 mod read;
 pub mod reference;
 mod replace;
-pub mod report;
+mod say;
 mod settings;
 mod show;
 mod stored;
@@ -55,9 +57,11 @@ pub use check::is_line;
 pub use clocks::{ClockSettings, Clocks, Locality};
 pub use discover::{LOCAL_SERVERS, LocalServer, Source, WELL_KNOWN, WellKnown};
 pub use env::{Env, FixedEnv, ProcessEnv};
+pub use hindrance::Hindrance;
 pub use keys::NAME_MAX_CHARS;
 pub use load::{CONFIG_VARIABLE, LoadError, Loaded, QueuesFrom};
 pub use lookup::{Lookup, PICKER_PREFIX, Via, matches};
+pub use mistake::Mistake;
 pub use models::{
     DATE as MODELS_DATE, KnownModel, SOURCE as MODELS_SOURCE, known_model, known_models,
 };
@@ -65,6 +69,7 @@ pub use policy::{AllCooling, CommitOn, Continuing, OnOverflow, PolicySettings, P
 pub use price::{Budget, Currency, MoneyError, NANO, Price, amount};
 pub use problem::{Place, Problem, Problems, Severity};
 pub use replace::{ReplaceError, replace_private};
+pub use say::Language;
 pub use settings::{
     Alias, Candidate, Config, Credential, Dialect, Direct, Journal, Limits, LogLevel, Origin,
     PriceOf, Profile, Provider, Queue, SessionField, UnknownModel,

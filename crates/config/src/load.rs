@@ -1,5 +1,6 @@
 //! Files: the configuration and keys. Writes none.
 
+use std::fmt;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,12 +9,15 @@ use secrecy::SecretString;
 use toml::de::DeTable;
 
 use crate::assemble;
-use crate::discover::NOTHING_FOUND;
 use crate::env::Env;
+use crate::hindrance::Hindrance;
 use crate::mask::{self, Kept};
+use crate::mistake::{FileMistake, KeyFault};
 use crate::paths::{self, Platform};
-use crate::problem::{Draft, Problem, Problems, Severity};
+use crate::problem::{Draft, Problem, Problems, Severity, hinted, labelled};
 use crate::read::Reader;
+use crate::say;
+use crate::say::Language;
 use crate::settings::Config;
 use crate::stored::{StoredKeys, WithKeys};
 
@@ -46,10 +50,9 @@ pub enum QueuesFrom {
 }
 
 /// Why there is no configuration.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LoadError {
     /// Somebody named a file that is not there: name another, or write it.
-    #[error("error: there is no file {}\nhint: it was named by {named_by}\n", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
@@ -57,17 +60,60 @@ pub enum LoadError {
         named_by: &'static str,
     },
     /// It is there and cannot be read: mend its permissions, or the disk.
-    #[error("error: {} cannot be read: {source}\n", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        source: io::Error,
+        /// Why.
+        why: Hindrance,
     },
     /// It was read and is refused: mend it.
-    #[error("{0}")]
     Invalid(Problems),
 }
+
+impl LoadError {
+    /// As people read it, over several lines.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
+        let message = self.message(language);
+        match self {
+            Self::Missing { named_by, .. } => {
+                let hint =
+                    say!(language, "it was named by {named_by}", "它由 {named_by} 指定", named_by);
+                labelled(Severity::Error, &message, language) + &hinted(&hint, language)
+            }
+            Self::Unreadable { .. } => labelled(Severity::Error, &message, language),
+            Self::Invalid(_) => message,
+        }
+    }
+
+    /// What is wrong; of a file that is refused, everything.
+    #[must_use]
+    pub fn message(&self, language: Language) -> String {
+        match self {
+            Self::Missing { path, .. } => {
+                let path = path.display();
+                say!(language, "there is no file {path}", "没有文件 {path}", path)
+            }
+            Self::Unreadable { path, why } => say!(
+                language,
+                "{path} cannot be read: {why}",
+                "{path} 无法读取：{why}",
+                path = path.display(),
+                why = why.say(language),
+            ),
+            Self::Invalid(problems) => problems.say(language),
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    /// In English.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.say(Language::English))
+    }
+}
+
+impl std::error::Error for LoadError {}
 
 impl Loaded {
     /// The same with what was found on this machine (G8): see [`Config::with_local_server`].
@@ -76,7 +122,7 @@ impl Loaded {
         if self.queues == QueuesFrom::Surroundings {
             let config = add(Arc::unwrap_or_clone(self.config));
             if !config.providers.is_empty() {
-                self.warnings.list.retain(|it| it.message != NOTHING_FOUND);
+                self.warnings.list.retain(|it| !it.mistake.is_nothing_found());
             }
             self.config = Arc::new(config);
         }
@@ -110,8 +156,8 @@ impl Config {
     ///
     /// When it cannot be read, or not be used.
     pub fn load(path: &Path, env: &dyn Env) -> Result<Loaded, LoadError> {
-        let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-        let bytes = bounded(path).map_err(unreadable)?;
+        let unreadable = |why| LoadError::Unreadable { path: path.to_owned(), why };
+        let bytes = bounded(path).map_err(|error| unreadable(error.into()))?;
         Self::of_bytes(path, &bytes, env).map_err(LoadError::Invalid)
     }
 
@@ -152,8 +198,7 @@ impl Config {
                 loaded.warnings.list.push(Problem {
                     severity: Severity::Warning,
                     place: None,
-                    message: format!("no stored key is used: {error}"),
-                    hint: Some("mend that file, then store the keys again".to_owned()),
+                    mistake: FileMistake::KeysUnused(error).into(),
                 });
                 Ok(loaded)
             }
@@ -196,7 +241,7 @@ pub(crate) fn bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_MAX_BYTES {
-        return Err(io::Error::other("it is larger than 4 MiB"));
+        return Err(Hindrance::TooLarge.into());
     }
     Ok(bytes)
 }
@@ -235,16 +280,9 @@ pub(crate) fn parse(
 }
 
 fn syntax_problem(error: &toml::de::Error) -> Draft {
-    let (message, _) = mask::line(error.message(), 0, Kept::BySecretKey);
-    Draft {
-        severity: Severity::Error,
-        span: error.span(),
-        message: format!("this is not TOML: {message}"),
-        hint: Some(
-            "a line is `key = value` or `[section]`; texts stand in quotes, lists in brackets"
-                .to_owned(),
-        ),
-    }
+    let (detail, _) = mask::line(error.message(), 0, Kept::BySecretKey);
+    let mistake = FileMistake::Syntax { detail }.into();
+    Draft { severity: Severity::Error, span: error.span(), mistake }
 }
 
 pub(crate) fn decoded<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str, Problems> {
@@ -254,17 +292,9 @@ pub(crate) fn decoded<'b>(bytes: &'b [u8], file: &str) -> Result<&'b str, Proble
     };
     let wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let at = error.valid_up_to();
-    let (span, message) = if wide {
-        (None, "the file is UTF-16")
-    } else {
-        (Some(at..at + 1), "the file is not UTF-8 text")
-    };
-    let draft = Draft {
-        severity: Severity::Error,
-        span,
-        message: message.to_owned(),
-        hint: Some("save it as UTF-8".to_owned()),
-    };
+    let (span, mistake) =
+        if wide { (None, FileMistake::Utf16) } else { (Some(at..at + 1), FileMistake::NotUtf8) };
+    let draft = Draft { severity: Severity::Error, span, mistake: mistake.into() };
     Err(Problems::of(file, &String::from_utf8_lossy(bytes), vec![draft]))
 }
 
@@ -275,20 +305,20 @@ pub(crate) enum KeyFile {
     /// Others can read it too.
     Shared(SecretString),
     /// There is no key in it.
-    Unusable(String),
+    Unusable(KeyFault),
 }
 
 pub(crate) fn key_file(path: &Path) -> KeyFile {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) => return KeyFile::Unusable(error.to_string()),
+        Err(error) => return KeyFile::Unusable(KeyFault::Unreadable(error.into())),
     };
     let key = text.trim();
     if key.is_empty() {
-        return KeyFile::Unusable("it is empty".to_owned());
+        return KeyFile::Unusable(KeyFault::Empty);
     }
     if !key.chars().all(|c| c.is_ascii_graphic()) {
-        return KeyFile::Unusable("it holds more than one word".to_owned());
+        return KeyFile::Unusable(KeyFault::ManyWords);
     }
     let key = SecretString::from(key);
     if others_can_read(path) { KeyFile::Shared(key) } else { KeyFile::Private(key) }

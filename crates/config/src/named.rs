@@ -8,6 +8,7 @@ use crate::candidates;
 use crate::check;
 use crate::lookup;
 use crate::mask;
+use crate::mistake::{Found, NamedMistake};
 use crate::price::{MoneyError, Price};
 use crate::problem::nearest;
 use crate::read::{Reader, in_order};
@@ -20,49 +21,29 @@ pub(crate) fn aliases(reader: &mut Reader<'_>, root: &DeTable<'_>, queues: &[Que
     };
     for (pattern, entry) in in_order(table) {
         let written = pattern.get_ref().as_ref();
-        let shown = mask::shown(written);
+        let alias = mask::shown(written).to_owned();
         let Some(queue) = entry.get_ref().as_str() else {
-            reader.error(
-                entry.span(),
-                format!("alias `{shown}` has the wrong type: {}", entry.get_ref().type_str()),
-                "write `\"claude-*\" = \"default\"`, with a queue's id on the right".to_owned(),
-            );
+            let found = Found::of(entry.get_ref());
+            reader.error(entry.span(), NamedMistake::AliasType { alias, found });
             continue;
         };
         if written.is_empty() || !check::is_entry(written) {
-            reader.error(
-                pattern.span(),
-                format!("`{shown}` is no alias"),
-                format!("an alias is one line of 1 to {} characters", check::ENTRY_MAX_CHARS),
-            );
+            reader.error(pattern.span(), NamedMistake::AliasLine { alias: alias.clone() });
             continue;
         }
         reader.note("aliases", written, entry.span());
         let ids = || queues.iter().map(|queue| queue.id.as_str());
         if !ids().any(|id| id == queue) {
-            let near = nearest(queue, ids());
-            reader.error(
-                entry.span(),
-                format!("alias `{shown}` leads to no queue: {}", mask::shown(queue)),
-                near.map_or_else(
-                    || format!("the queues are: {}", ids().collect::<Vec<_>>().join(", ")),
-                    |near| format!("did you mean \"{near}\"?"),
-                ),
-            );
+            let near = nearest(queue, ids()).map(str::to_owned);
+            let queues = ids().map(str::to_owned).collect();
+            let (alias, queue) = (alias.clone(), mask::shown(queue).to_owned());
+            reader.error(entry.span(), NamedMistake::AliasLost { alias, queue, near, queues });
         }
         if ids().any(|id| id == written) {
-            reader.error(
-                pattern.span(),
-                format!("alias `{shown}` is the id of a queue"),
-                "a queue's id comes first (R1), so this alias would never be used: take it out"
-                    .to_owned(),
-            );
+            reader.error(pattern.span(), NamedMistake::AliasIsQueue { alias });
         } else if let Some(id) = ids().find(|id| *id != queue && lookup::matches(written, id)) {
-            reader.warn(
-                Some(pattern.span()),
-                format!("alias `{shown}` also covers the queue `{id}`"),
-                format!("a queue's id comes first (R1): `{id}` stays `{id}`"),
-            );
+            let queue = id.to_owned();
+            reader.warn(Some(pattern.span()), NamedMistake::AliasCovers { alias, queue });
         }
         list.push(Alias { pattern: written.to_owned(), queue: queue.to_owned() });
     }
@@ -76,16 +57,12 @@ pub(crate) fn prices(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Vec<PriceOf
     };
     for (route, entry) in in_order(table) {
         let written = route.get_ref().as_ref();
-        let shown = mask::shown(written);
+        let shown = mask::shown(written).to_owned();
         if candidates::split_route(written).is_none_or(|(provider, model)| {
             // The other ways to write a route would never be found again.
             format!("{provider}/{model}") != written || !check::is_entry(written)
         }) {
-            reader.error(
-                route.span(),
-                format!("`{shown}` is no route"),
-                "a price is that of a route: write \"provider/model\" in quotes".to_owned(),
-            );
+            reader.error(route.span(), NamedMistake::PriceRoute { written: shown });
             continue;
         }
         let text = entry.get_ref().as_str();
@@ -94,17 +71,12 @@ pub(crate) fn prices(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Vec<PriceOf
                 reader.note("prices", written, entry.span());
                 list.push(PriceOf { route: written.to_owned(), price });
             }
-            Some(Err(MoneyError::Bounds)) => reader.error(
-                entry.span(),
-                format!("the price of `{shown}` is out of bounds"),
-                "an amount is from 0 to 1000000, with at most nine digits behind the point"
-                    .to_owned(),
-            ),
-            Some(Err(MoneyError::Form)) | None => reader.error(
-                entry.span(),
-                format!("the price of `{shown}` is not written as a price"),
-                format!("write what a million tokens cost, such as \"{}\"", Price::EXAMPLE),
-            ),
+            Some(Err(MoneyError::Bounds)) => {
+                reader.error(entry.span(), NamedMistake::PriceBounds { route: shown });
+            }
+            Some(Err(MoneyError::Form)) | None => {
+                reader.error(entry.span(), NamedMistake::PriceForm { route: shown });
+            }
         }
     }
     list

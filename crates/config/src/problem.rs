@@ -3,8 +3,13 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 
+use crate::hindrance::Hindrance;
 use crate::mask::{self, Kept};
+use crate::mistake::{FileMistake, Mistake};
+use crate::say;
+use crate::say::Language;
 
 /// How bad a problem is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -34,10 +39,8 @@ pub struct Problem {
     pub severity: Severity,
     /// Where; `None` when it is not in the file, and for all beyond the first hundred.
     pub place: Option<Place>,
-    /// What is wrong.
-    pub message: String,
-    /// What to do.
-    pub hint: Option<String>,
+    /// What is wrong, and what to do.
+    pub mistake: Mistake,
 }
 
 /// Everything that is wrong, in the order of the file.
@@ -57,8 +60,7 @@ pub(crate) struct Draft {
     pub(crate) severity: Severity,
     /// In bytes of the text.
     pub(crate) span: Option<Range<usize>>,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
+    pub(crate) mistake: Mistake,
 }
 
 impl Problems {
@@ -69,34 +71,55 @@ impl Problems {
             severity: draft.severity,
             // Looking a place up reads all lines before it.
             place: draft.span.filter(|_| at < SHOWN_MAX).map(|span| Place::of(text, span)),
-            message: draft.message,
-            hint: draft.hint,
+            mistake: draft.mistake,
         });
         Self { file: file.to_owned(), list: list.collect() }
     }
 
-    /// One error without a place in the text, such as that there is no file.
+    /// That a file cannot be read.
     #[must_use]
-    pub fn one(file: &str, message: String, hint: &str) -> Self {
-        let hint = Some(hint.to_owned());
-        let problem = Problem { severity: Severity::Error, place: None, message, hint };
-        Self { file: file.to_owned(), list: vec![problem] }
+    pub fn unreadable(file: &Path, why: Hindrance) -> Self {
+        Self::one(file, FileMistake::Unreadable(why))
+    }
+
+    /// That a file is gone.
+    #[must_use]
+    pub fn gone(file: &Path) -> Self {
+        Self::one(file, FileMistake::Gone)
+    }
+
+    /// One error without a place in the text.
+    fn one(file: &Path, mistake: impl Into<Mistake>) -> Self {
+        let (severity, mistake) = (Severity::Error, mistake.into());
+        let list = vec![Problem { severity, place: None, mistake }];
+        Self { file: file.display().to_string(), list }
     }
 
     /// Whether any of them refuses the configuration.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
-        self.list.iter().any(|problem| problem.severity == Severity::Error)
+        self.first_error().is_some()
     }
 
-    /// One problem as people read it, over several lines.
+    /// The first that refuses it.
     #[must_use]
-    pub fn render(&self, problem: &Problem) -> String {
-        let word = match problem.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
-        let mut out = format!("{word}: {}\n", problem.message);
+    pub fn first_error(&self) -> Option<&Problem> {
+        self.list.iter().find(|problem| problem.severity == Severity::Error)
+    }
+
+    /// All of them as people read them, over several lines.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
+        let told = self.list.iter().take(SHOWN_MAX).map(|problem| self.told(problem, language));
+        let mut out = told.collect::<Vec<_>>().join("\n");
+        if let Some(more @ 1..) = self.list.len().checked_sub(SHOWN_MAX) {
+            out.push_str(&say!(language, "\nand {more} more\n", "\n还有 {more} 处\n", more));
+        }
+        out
+    }
+
+    fn told(&self, problem: &Problem, language: Language) -> String {
+        let mut out = labelled(problem.severity, &problem.mistake.message(language), language);
         if let Some(place) = &problem.place {
             let number = place.line.to_string();
             let gutter = " ".repeat(number.len());
@@ -106,25 +129,30 @@ impl Problems {
                 self.file, place.line, place.column, place.excerpt
             ));
         }
-        if let Some(hint) = &problem.hint {
-            out.push_str(&format!("hint: {hint}\n"));
+        if let Some(hint) = problem.mistake.hint(language) {
+            out.push_str(&hinted(&hint, language));
         }
         out
     }
 }
 
+/// The line that says what is wrong.
+pub(crate) fn labelled(severity: Severity, message: &str, language: Language) -> String {
+    match severity {
+        Severity::Error => say!(language, "error: {message}\n", "错误: {message}\n", message),
+        Severity::Warning => say!(language, "warning: {message}\n", "警告: {message}\n", message),
+    }
+}
+
+/// The line that says what to do.
+pub(crate) fn hinted(hint: &str, language: Language) -> String {
+    say!(language, "hint: {hint}\n", "提示: {hint}\n", hint)
+}
+
 impl fmt::Display for Problems {
+    /// In English.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, problem) in self.list.iter().take(SHOWN_MAX).enumerate() {
-            if at > 0 {
-                f.write_str("\n")?;
-            }
-            f.write_str(&self.render(problem))?;
-        }
-        match self.list.len().checked_sub(SHOWN_MAX) {
-            None | Some(0) => Ok(()),
-            Some(more) => write!(f, "\nand {more} more\n"),
-        }
+        f.write_str(&self.say(Language::English))
     }
 }
 

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::check::{self, Misfit};
+use crate::check;
 use crate::env::Env;
 use crate::keys::{self, Key, Kind, SECTIONS, Section, keys_of};
 use crate::mask;
+use crate::mistake::{Elsewhere, Found, KeyAdvice, KeyMistake, Mistake};
 use crate::problem::{Draft, SHOWN_MAX, Severity, nearest};
 use crate::settings::Origin;
 use crate::value::Value;
@@ -37,15 +38,12 @@ pub(crate) struct Reader<'a> {
 }
 
 /// Keys of other programs and earlier versions, and what to write instead.
-const ELSEWHERE: [(&str, &str); 5] = [
-    (
-        "chains",
-        "write `policy = \"chain\"` and the routes as `fallbacks` into `[direct]`, or a `[queues.ID]` for each chain",
-    ),
-    ("match", "write the model names into `[aliases]`"),
-    ("models", "models stand in `[providers.ID]` as `models`, or in a queue's `candidates`"),
-    ("on_failure", "after the first byte a failure is told as it is; only DSH continues turns"),
-    ("api_base", "write `base_url`"),
+const ELSEWHERE: [(&str, Elsewhere); 5] = [
+    ("chains", Elsewhere::Chains),
+    ("match", Elsewhere::Match),
+    ("models", Elsewhere::Models),
+    ("on_failure", Elsewhere::OnFailure),
+    ("api_base", Elsewhere::ApiBase),
 ];
 
 /// Read and ignored (R8).
@@ -67,22 +65,14 @@ impl<'a> Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(crate) fn error(&mut self, span: Range<usize>, message: String, hint: String) {
-        self.report(Severity::Error, Some(span), message, hint);
+    pub(crate) fn error(&mut self, span: Range<usize>, mistake: impl Into<Mistake>) {
+        let mistake = mistake.into();
+        self.problems.push(Draft { severity: Severity::Error, span: Some(span), mistake });
     }
 
-    pub(crate) fn warn(&mut self, span: Option<Range<usize>>, message: String, hint: String) {
-        self.report(Severity::Warning, span, message, hint);
-    }
-
-    fn report(
-        &mut self,
-        severity: Severity,
-        span: Option<Range<usize>>,
-        message: String,
-        hint: String,
-    ) {
-        self.problems.push(Draft { severity, span, message, hint: Some(hint) });
+    pub(crate) fn warn(&mut self, span: Option<Range<usize>>, mistake: impl Into<Mistake>) {
+        let mistake = mistake.into();
+        self.problems.push(Draft { severity: Severity::Warning, span, mistake });
     }
 
     /// Reads the keys of one section; `inner` are the names that the caller reads itself.
@@ -106,7 +96,7 @@ impl Reader<'_> {
                         self.note(path, key.name, entry.span());
                         fields.values.insert(key.name, (value, entry.span()));
                     }
-                    Err(misfit) => self.misfit(entry.span(), misfit),
+                    Err(misfit) => self.error(entry.span(), misfit),
                 },
                 None if inner.contains(&written) => {}
                 None => self.unknown(name, section, inner),
@@ -128,12 +118,11 @@ impl Reader<'_> {
                     self.origins.insert(key.name.to_owned(), origin);
                     fields.values.insert(key.name, (value, 0..0));
                 }
-                Err(Misfit { message, hint }) => self.problems.push(Draft {
-                    severity: Severity::Error,
-                    span: None,
-                    message: format!("environment variable {variable}: {message}"),
-                    hint,
-                }),
+                Err(misfit) => {
+                    let (severity, span) = (Severity::Error, None);
+                    let mistake = Mistake::of_variable(variable, misfit);
+                    self.problems.push(Draft { severity, span, mistake });
+                }
             }
         }
     }
@@ -146,11 +135,8 @@ impl Reader<'_> {
     ) -> Option<&'t DeTable<'i>> {
         let table = entry.get_ref().as_table();
         if table.is_none() {
-            self.error(
-                entry.span(),
-                format!("`{path}` is a section, and stands here as {}", entry.get_ref().type_str()),
-                format!("write `[{path}]` on a line of its own and the keys below it"),
-            );
+            let found = Found::of(entry.get_ref());
+            self.error(entry.span(), KeyMistake::NoSection { path: path.to_owned(), found });
         }
         table
     }
@@ -171,46 +157,32 @@ impl Reader<'_> {
         self.folder.map_or_else(|| PathBuf::from(written), |folder| folder.join(written))
     }
 
-    fn misfit(&mut self, span: Range<usize>, misfit: Misfit) {
-        let Misfit { message, hint } = misfit;
-        self.problems.push(Draft { severity: Severity::Error, span: Some(span), message, hint });
-    }
-
     fn unknown(&mut self, name: &Spanned<std::borrow::Cow<'_, str>>, at: &Section, inner: &[&str]) {
         let written = name.get_ref().as_ref();
-        let shown = mask::shown(written).to_owned();
         if written == IGNORED {
-            self.warn(
-                Some(name.span()),
-                format!("`{IGNORED}` is ignored"),
-                "take it out; `retries` says how often the same bytes go again".to_owned(),
-            );
+            self.warn(Some(name.span()), KeyMistake::Ignored { key: IGNORED });
             return;
         }
         let here = at.groups.iter().flat_map(|group| keys_of(*group)).map(|key| key.name);
         let here: Vec<&str> = here.chain(inner.iter().copied()).collect();
         let elsewhere = places_of(written);
         let instead = ELSEWHERE.iter().find(|(name, _)| *name == written);
-        let hint = if self.problems.len() >= SHOWN_MAX {
+        let advice = if self.problems.len() >= SHOWN_MAX {
             // Nobody reads it, and looking for near names is slow.
-            String::new()
+            KeyAdvice::Nothing
         } else if !elsewhere.is_empty() {
-            format!("`{written}` belongs in {elsewhere}")
+            KeyAdvice::BelongsIn { key: written.to_owned(), places: elsewhere }
         } else if let Some((_, instead)) = instead {
-            (*instead).to_owned()
+            KeyAdvice::Instead(*instead)
         } else if let Some(near) = nearest(written, here.iter().copied()) {
-            format!("did you mean `{near}`?")
+            KeyAdvice::Near(near.to_owned())
         } else if let Some(near) = nearest(written, all_keys().map(|key| key.name)) {
-            format!("did you mean `{near}`? it belongs in {}", places_of(near))
+            KeyAdvice::NearElsewhere { near, places: places_of(near) }
         } else {
-            format!("known here: {}", here.join(", "))
+            KeyAdvice::KnownHere(here.iter().map(|key| (*key).to_owned()).collect())
         };
-        let section = if at.path.is_empty() {
-            "before the first section".to_owned()
-        } else {
-            format!("in [{}]", at.path)
-        };
-        self.error(name.span(), format!("unknown key `{shown}` {section}"), hint);
+        let key = mask::shown(written).to_owned();
+        self.error(name.span(), KeyMistake::Unknown { key, section: at.path, advice });
     }
 }
 
@@ -294,18 +266,10 @@ fn all_keys() -> impl Iterator<Item = &'static Key> {
     SECTIONS.iter().flat_map(|section| section.groups).flat_map(|group| keys_of(*group))
 }
 
-/// The sections that take a key, in words.
-fn places_of(name: &str) -> String {
+/// The sections that take a key.
+fn places_of(name: &str) -> Vec<&'static str> {
     let takes = |section: &&Section| {
         section.groups.iter().flat_map(|group| keys_of(*group)).any(|key| key.name == name)
     };
-    let places: Vec<_> = SECTIONS
-        .iter()
-        .filter(takes)
-        .map(|section| match section.path {
-            "" => "the part before the first section".to_owned(),
-            path => format!("[{path}]"),
-        })
-        .collect();
-    places.join(", ")
+    SECTIONS.iter().filter(takes).map(|section| section.path).collect()
 }

@@ -1,9 +1,10 @@
 //! The reference and the schema, printed from the table of keys. Nothing is written here by hand
 //! that the table says.
 
-use crate::check::expectation;
 use crate::discover::{LOCAL_SERVERS, Source, WELL_KNOWN};
 use crate::keys::{Group, Key, Kind, SECTIONS, Section, keys_of};
+use crate::mistake::expectation;
+use crate::say::Language;
 use crate::value::quoted;
 
 const INTRODUCTION: &str = "\
@@ -132,7 +133,7 @@ fn table(keys: &[&Key]) -> String {
         out.push_str(&format!(
             "| `{}` | {} | {} | {} | {} |\n",
             key.name,
-            expectation(key.kind).replace('|', "\\|"),
+            expectation(key.kind, Language::English).replace('|', "\\|"),
             default,
             key.about_en,
             key.about_zh

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::hindrance::Hindrance;
+
 /// Why a file was not written. It is then as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceError {
@@ -94,28 +96,31 @@ pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
             Ok(_) | Err(_) => return Ok(at),
         }
     }
-    Err(io::Error::other("its symbolic links lead in a circle"))
+    Err(Hindrance::LinkCircle.into())
 }
 
 /// Why a file cannot be written, as far as that shows without writing it.
-pub(crate) fn read_only(path: &Path) -> Option<String> {
+pub(crate) fn read_only(path: &Path) -> Option<Hindrance> {
     let target = match resolved(path) {
         Ok(target) => target,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => return Some(error.into()),
     };
     if let Ok(about) = fs::metadata(&target) {
         if about.is_dir() {
-            return Some("it is a folder".to_owned());
+            return Some(Hindrance::Folder);
         }
         if about.permissions().readonly() {
-            return Some("its permissions are read-only".to_owned());
+            return Some(Hindrance::Permissions);
         }
     }
     let folder = nearest_folder(&target);
     let probe = folder.join(format!("{DRAFT}{}", unique()));
     let made = OpenOptions::new().write(true).create_new(true).open(&probe);
     let _ = fs::remove_file(&probe);
-    made.err().map(|error| format!("nothing can be written into {}: {error}", folder.display()))
+    made.err().map(|error| Hindrance::FolderShut {
+        folder: folder.to_owned(),
+        why: Box::new(error.into()),
+    })
 }
 
 fn expect(target: &Path, before: Option<&[u8]>) -> Result<(), ReplaceError> {
@@ -404,8 +409,8 @@ mod tests {
         let mut permissions = fs::metadata(&path).unwrap().permissions();
         permissions.set_readonly(true);
         fs::set_permissions(&path, permissions).unwrap();
-        assert!(read_only(&path).unwrap().contains("read-only"));
-        assert!(read_only(folder.path()).unwrap().contains("folder"));
+        assert_eq!(read_only(&path), Some(Hindrance::Permissions));
+        assert_eq!(read_only(folder.path()), Some(Hindrance::Folder));
         assert_eq!(names(folder.path()), ["file"]);
     }
 }

@@ -5,6 +5,7 @@
 //! own rights, which a user's folders inherit, keep others out.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,10 @@ use secrecy::{ExposeSecret, SecretString};
 use toml::de::{DeTable, DeValue};
 
 use crate::env::Env;
+use crate::hindrance::Hindrance;
 use crate::replace::{ReplaceError, replace_private};
+use crate::say;
+use crate::say::Language;
 use crate::value::quoted;
 
 /// The file's name in the state folder.
@@ -34,26 +38,61 @@ pub struct StoredKeys {
 }
 
 /// Why keys were not read or not stored.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum KeysError {
     /// No key: give another.
-    #[error("a key is one word of 1 to 10,000 ASCII letters, digits and signs")]
     NoKey,
     /// No provider's id: name one.
-    #[error("`{0}` is no provider's id")]
     NoProvider(String),
     /// The file holds something else: mend it, or move it away.
-    #[error("{} does not hold keys: write `provider = \"key\"`, one a line", .0.display())]
     Damaged(PathBuf),
     /// It cannot be read or written: look at permissions and disk.
-    #[error("{}: {source}", .path.display())]
     Io {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
-        source: io::Error,
+        /// Why.
+        why: Hindrance,
     },
 }
+
+impl KeysError {
+    /// In words.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
+        match self {
+            Self::NoKey => say!(
+                language,
+                "a key is one word of 1 to 10,000 ASCII letters, digits and signs",
+                "密钥是一个词，由 1 到 10,000 个 ASCII 字母、数字和符号组成",
+            ),
+            Self::NoProvider(id) => {
+                say!(language, "`{id}` is no provider's id", "`{id}` 不是提供方的 id", id)
+            }
+            Self::Damaged(path) => say!(
+                language,
+                "{path} does not hold keys: write `provider = \"key\"`, one a line",
+                "{path} 中不是密钥：请写 `provider = \"key\"`，每行一个",
+                path = path.display(),
+            ),
+            Self::Io { path, why } => say!(
+                language,
+                "{path}: {why}",
+                "{path}：{why}",
+                path = path.display(),
+                why = why.say(language),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for KeysError {
+    /// In English.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.say(Language::English))
+    }
+}
+
+impl std::error::Error for KeysError {}
 
 /// Surroundings in which keys are stored.
 #[derive(Clone, Copy)]
@@ -132,7 +171,7 @@ fn change(
     act: impl Fn(&mut BTreeMap<String, SecretString>) -> bool,
 ) -> Result<bool, KeysError> {
     let path = state_folder.join(KEYS_FILE);
-    let failed = |source| KeysError::Io { path: path.clone(), source };
+    let failed = |why| KeysError::Io { path: path.clone(), why };
     for _ in 0..TRIES_MAX {
         let (before, mut stored) = read(&path)?;
         if !act(&mut stored.keys) {
@@ -144,14 +183,14 @@ fn change(
         match replace_private(&path, before, bytes) {
             Ok(()) => return Ok(true),
             Err(ReplaceError::Changed) => {}
-            Err(ReplaceError::Io(source)) => return Err(failed(source)),
+            Err(ReplaceError::Io(source)) => return Err(failed(source.into())),
         }
     }
-    Err(failed(io::Error::other("others keep writing it")))
+    Err(failed(Hindrance::Busy))
 }
 
 fn read(path: &Path) -> Result<(Option<SecretString>, StoredKeys), KeysError> {
-    let failed = |source| KeysError::Io { path: path.to_owned(), source };
+    let failed = |error: io::Error| KeysError::Io { path: path.to_owned(), why: error.into() };
     let text = match fs::read_to_string(path) {
         Ok(text) => SecretString::from(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

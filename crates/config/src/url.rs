@@ -1,11 +1,14 @@
 //! Base URLs and the addresses behind them. Resolves no name: what a name resolves to is checked
 //! by the gateway, with [`guarded_address`], when it connects.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::Uri;
 
 use crate::clocks::Locality;
+use crate::say;
+use crate::say::Language;
 
 /// A base URL: `http` or `https`, a host, perhaps a port and a path, nothing else.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -17,30 +20,59 @@ pub struct BaseUrl {
 }
 
 /// Why a text is no base URL.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UrlError {
     /// It does not start with `http://` or `https://`.
-    #[error("a URL starts with `http://` or `https://`")]
     Scheme,
     /// It names no host.
-    #[error("the URL names no host")]
     Host,
     /// The host is an IPv4 address in one of the notations that only few programs read.
-    #[error("the host is a number that is no whole IPv4 address")]
     OddAddress,
     /// It carries a user name or password.
-    #[error("the URL carries a user name or password")]
     Credential,
     /// It carries a query or a fragment.
-    #[error("the URL carries a query or a fragment")]
     Query,
     /// A SOCKS proxy names no port.
-    #[error("the proxy names no port")]
     Port,
     /// Anything else.
-    #[error("not a URL")]
     Malformed,
 }
+
+impl UrlError {
+    /// In words.
+    #[must_use]
+    pub fn say(self, language: Language) -> String {
+        match self {
+            Self::Scheme => say!(
+                language,
+                "a URL starts with `http://` or `https://`",
+                "URL 须以 `http://` 或 `https://` 开头",
+            ),
+            Self::Host => say!(language, "the URL names no host", "URL 中没有主机"),
+            Self::OddAddress => say!(
+                language,
+                "the host is a number that is no whole IPv4 address",
+                "主机是一个数字，却不是完整的 IPv4 地址",
+            ),
+            Self::Credential => {
+                say!(language, "the URL carries a user name or password", "URL 中带有用户名或密码",)
+            }
+            Self::Query => {
+                say!(language, "the URL carries a query or a fragment", "URL 中带有查询或片段")
+            }
+            Self::Port => say!(language, "the proxy names no port", "代理没有写端口"),
+            Self::Malformed => say!(language, "not a URL", "这不是 URL"),
+        }
+    }
+}
+
+impl fmt::Display for UrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.say(Language::English))
+    }
+}
+
+impl std::error::Error for UrlError {}
 
 const SECURE_PORT: u16 = 443;
 const PLAIN_PORT: u16 = 80;

@@ -10,6 +10,7 @@ mod bind;
 mod client;
 mod coding;
 mod count;
+mod denial;
 mod gate;
 mod guard;
 mod intake;
@@ -47,9 +48,10 @@ use crate::tokens::{Shown, Token};
 use crate::upstream::client_headers;
 
 use about::Taking;
+use denial::Denial;
 use guard::{Access, Asks, Refusal};
 use intake::IntakeError;
-use reply::{refused, refused_as, retry_after};
+use reply::{Asker, retry_after};
 use route::{Endpoint, Miss};
 use session::Sessions;
 
@@ -65,9 +67,6 @@ pub use signal::stop_signal;
 /// Headers of ours that an allowed app may read.
 const EXPOSED: &str = "x-ekiden-call, x-ekiden-queue, x-ekiden-candidate, x-ekiden-attempts, \
     x-ekiden-session, retry-after, x-should-retry";
-
-/// What a call hears that the gateway's end cuts short.
-const STOPPED: &str = "The gateway is stopping. Try again in a moment.";
 
 /// Everything between a socket and the core.
 #[derive(Debug)]
@@ -129,17 +128,17 @@ impl Front {
         let shown = guard::shown(&parts.headers, &self.core.tokens);
         let access = guard::check(&parts, self.listen, origins, self.core.instance(), &shown);
         let answer = match &access {
-            Err(refusal) => return barred(dialect, refusal),
+            Err(refusal) => return barred(Asker::of(dialect, &parts.headers), refusal),
             Ok(Access::Preflight(_)) => no_content(),
             Ok(Access::Plain | Access::Allowed(_)) => {
                 match guard::admit(asks(&endpoint), &shown, parts.uri.query(), self.listen) {
-                    Err(refusal) => barred(dialect, &refusal),
+                    Err(refusal) => barred(Asker::of(dialect, &parts.headers), &refusal),
                     Ok(()) => match endpoint {
                         Ok(endpoint) => {
                             let token = known(&shown);
                             self.answer(&plan, endpoint, token, parts, body).await
                         }
-                        Err(miss) => missed(dialect, miss, &parts),
+                        Err(miss) => missed(Asker::of(dialect, &parts.headers), miss, &parts),
                     },
                 }
             }
@@ -164,15 +163,18 @@ impl Front {
     {
         let config = plan.config();
         match endpoint {
-            Endpoint::Call(Dialect::OpenAiResponses) => responses_later(),
+            Endpoint::Call(dialect @ Dialect::OpenAiResponses) => {
+                responses_later(Asker::of(dialect, &parts.headers))
+            }
             Endpoint::Call(dialect) => {
-                match self.take_in(plan, dialect, token, parts, body).await {
-                    Ok(inbound) => self.relay(inbound).await,
+                let asker = Asker::of(dialect, &parts.headers);
+                match self.take_in(plan, asker, token, parts, body).await {
+                    Ok(inbound) => self.relay(inbound, asker).await,
                     Err(refusal) => *refusal,
                 }
             }
             Endpoint::CountTokens => Box::pin(self.count_tokens(plan, token, parts, body)).await,
-            Endpoint::Socket => no_socket(),
+            Endpoint::Socket => no_socket(&parts.headers),
             Endpoint::Models => models::list(plan, token, self.started_s),
             Endpoint::Model(id) => {
                 let deleted = Box::pin(self.stored(|store| store.deleted_queues())).await;
@@ -195,18 +197,21 @@ impl Front {
 
     /// Hands a call to the core. What is left when the gateway ends gets its dialect's error (G13):
     /// a real status while the head is held, an event or a cut connection after it.
-    async fn relay(&self, inbound: Inbound) -> Response<Body> {
-        let (dialect, told_by) = (inbound.dialect, inbound.client.told_by());
+    async fn relay(&self, inbound: Inbound, asker: Asker) -> Response<Body> {
+        let told_by = inbound.client.told_by();
         let mut stage = self.stage.clone();
         let answer = tokio::select! {
             biased;
             answer = self.core.relay(inbound) => answer,
-            () = reached(&mut stage, Stage::Ending) => return stopping(dialect),
+            () = reached(&mut stage, Stage::Ending) => return stopping(asker),
         };
         let ending = async move {
             reached(&mut stage, Stage::Ending).await;
             match told_by {
-                ToldBy::Event => Some(error_event(dialect, StreamFault::Broken, STOPPED, None)),
+                ToldBy::Event => {
+                    let message = Denial::Stopping.say(asker.language);
+                    Some(error_event(asker.dialect, StreamFault::Broken, &message, None))
+                }
                 ToldBy::Cut => None,
             }
         };
@@ -217,7 +222,7 @@ impl Front {
     async fn take_in<B>(
         &self,
         plan: &Arc<Plan>,
-        dialect: Dialect,
+        asker: Asker,
         token: Option<&Arc<Token>>,
         parts: Parts,
         body: B,
@@ -226,20 +231,20 @@ impl Front {
         B: http_body::Body<Data = Bytes> + Send,
     {
         if self.taking() == Taking::NoMore {
-            return Err(Box::new(stopping(dialect)));
+            return Err(Box::new(stopping(asker)));
         }
-        let config = plan.config();
-        let call = self.open_call(dialect, config)?;
-        let of_token = token.map(|token| open_for(token, dialect)).transpose()?;
-        self.within_budget(token, dialect)?;
-        let refuse = |error: IntakeError| Box::new(error.into_response(dialect));
+        let (config, dialect) = (plan.config(), asker.dialect);
+        let call = self.open_call(asker, config)?;
+        let of_token = token.map(|token| open_for(token, asker)).transpose()?;
+        self.within_budget(token, asker)?;
+        let refuse = |error: IntakeError| Box::new(error.into_response(asker));
         let (request, held) =
             self.read(dialect, config, &parts.headers, body).await.map_err(refuse)?;
         let facts = request.facts();
         let queue = self.look_up(plan, dialect, &facts.model).await?;
-        may_call(token, &queue.id, dialect)?;
+        may_call(token, &queue.id, asker)?;
         let payer: Option<Arc<str>> = token.map(|token| token.id.as_str().into());
-        let reserved = self.reserve(token.zip(payer.as_ref()), facts, &queue, dialect)?;
+        let reserved = self.reserve(token.zip(payer.as_ref()), facts, &queue, asker)?;
         let identity =
             self.sessions.identify(&parts.headers, facts, &queue.id, &config.session_fields);
         Ok(Inbound {
@@ -262,18 +267,12 @@ impl Front {
         })
     }
 
-    fn open_call(
-        &self,
-        dialect: Dialect,
-        config: &Config,
-    ) -> Result<OpenCall, Box<Response<Body>>> {
+    fn open_call(&self, asker: Asker, config: &Config) -> Result<OpenCall, Box<Response<Body>>> {
         let most = u64::from(config.limits.calls_max);
         self.calls.set_most(most);
         OpenCall::of(&self.calls, 1).ok_or_else(|| {
-            let message = format!(
-                "{most} calls are open, the limit of `limits.calls_max`. Try again shortly."
-            );
-            Box::new(retry_after(refused(dialect, Fault::Unavailable, &message), 1))
+            let message = Denial::CallsMax(most).say(asker.language);
+            Box::new(retry_after(asker.refused(Fault::Unavailable, &message), 1))
         })
     }
 
@@ -285,19 +284,16 @@ impl Front {
         payer: Option<(&Arc<Token>, &Arc<str>)>,
         facts: &request::Facts,
         queue: &QueueRuntime,
-        dialect: Dialect,
+        asker: Asker,
     ) -> Result<Option<Reserved>, Box<Response<Body>>> {
         let Some((token, id)) = payer else { return Ok(None) };
         let Some(budget) = token.made_as.budget_per_day else { return Ok(None) };
         let most = Spent::at_most(facts.input_tokens, facts.max_tokens, &queue.candidates);
         self.core.spending.reserve(id, budget, most).map(Some).map_err(|why| match why {
-            Exhausted::Spent => self.spent(budget, self.core.turn(), dialect),
+            Exhausted::Spent => self.spent(budget, self.core.turn(), asker),
             Exhausted::Reserved => {
-                let message = format!(
-                    "This token's open calls may take what is left of its budget of {budget} a \
-                     day. Try again when one of them has ended."
-                );
-                Box::new(retry_after(refused(dialect, Fault::RateLimited, &message), 1))
+                let message = Denial::Reserved { budget }.say(asker.language);
+                Box::new(retry_after(asker.refused(Fault::RateLimited, &message), 1))
             }
         })
     }
@@ -306,7 +302,7 @@ impl Front {
     fn within_budget(
         &self,
         token: Option<&Arc<Token>>,
-        dialect: Dialect,
+        asker: Asker,
     ) -> Result<(), Box<Response<Body>>> {
         let Some(token) = token else { return Ok(()) };
         let Some(budget) = token.made_as.budget_per_day else { return Ok(()) };
@@ -315,17 +311,13 @@ impl Front {
         if !self.core.spending.of(&token.id).exhausts(budget) {
             return Ok(());
         }
-        Err(self.spent(budget, ends_ms, dialect))
+        Err(self.spent(budget, ends_ms, asker))
     }
 
-    fn spent(&self, budget: Budget, ends_ms: u64, dialect: Dialect) -> Box<Response<Body>> {
+    fn spent(&self, budget: Budget, ends_ms: u64, asker: Asker) -> Box<Response<Body>> {
         let minutes = ends_ms.saturating_sub(self.core.clock().now().wall_ms).div_ceil(60_000);
-        let message = format!(
-            "This token has spent its budget of {budget} a day. The day ends in {} h {} min.",
-            minutes / 60,
-            minutes % 60
-        );
-        let mut response = refused(dialect, Fault::RateLimited, &message);
+        let message = Denial::Budget { budget, minutes }.say(asker.language);
+        let mut response = asker.refused(Fault::RateLimited, &message);
         let name = header::HeaderName::from_static("x-should-retry");
         response.headers_mut().insert(name, HeaderValue::from_static("false"));
         Box::new(response)
@@ -425,11 +417,10 @@ const fn known(shown: &Shown) -> Option<&Arc<Token>> {
 }
 
 /// The call's place among the open calls of its token.
-fn open_for(token: &Token, dialect: Dialect) -> Result<OpenCall, Box<Response<Body>>> {
+fn open_for(token: &Token, asker: Asker) -> Result<OpenCall, Box<Response<Body>>> {
     OpenCall::of(&token.calls, 1).ok_or_else(|| {
-        let most = token.calls.most();
-        let message = format!("This token has {most} open calls, all that it may have at once.");
-        Box::new(retry_after(refused(dialect, Fault::RateLimited, &message), 1))
+        let message = Denial::TokenCalls(token.calls.most()).say(asker.language);
+        Box::new(retry_after(asker.refused(Fault::RateLimited, &message), 1))
     })
 }
 
@@ -437,30 +428,32 @@ fn open_for(token: &Token, dialect: Dialect) -> Result<OpenCall, Box<Response<Bo
 fn may_call(
     token: Option<&Arc<Token>>,
     queue: &str,
-    dialect: Dialect,
+    asker: Asker,
 ) -> Result<(), Box<Response<Body>>> {
     let Some(token) = token.filter(|token| !token.may_call(queue)) else { return Ok(()) };
-    let own = token.made_as.queues.join(", ");
-    let message = format!("This token is for other models: {own}.");
-    Err(Box::new(refused(dialect, Fault::Forbidden, &message)))
+    let own = asker.language.list(&token.made_as.queues);
+    let message = Denial::OtherModels { own }.say(asker.language);
+    Err(Box::new(asker.refused(Fault::Forbidden, &message)))
 }
 
-fn stopping(dialect: Dialect) -> Response<Body> {
-    retry_after(refused(dialect, Fault::Unavailable, STOPPED), 5)
+fn stopping(asker: Asker) -> Response<Body> {
+    let message = Denial::Stopping.say(asker.language);
+    retry_after(asker.refused(Fault::Unavailable, &message), 5)
 }
 
-fn barred(dialect: Dialect, refusal: &Refusal) -> Response<Body> {
+fn barred(asker: Asker, refusal: &Refusal) -> Response<Body> {
     match refusal {
-        Refusal::Unauthorized(message) => {
-            let mut response = refused(dialect, Fault::Unauthorized, message);
+        Refusal::Unauthorized(why) => {
+            let mut response = asker.refused(Fault::Unauthorized, &why.say(asker.language));
             let bearer = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
             response
         }
-        Refusal::Forbidden(message) => refused(dialect, Fault::Forbidden, message),
+        Refusal::Forbidden(why) => asker.refused(Fault::Forbidden, &why.say(asker.language)),
+        // In one language alone: the gateway that sent it knows a loop by these words.
         Refusal::Loop => {
             let (status, fault) = (StatusCode::LOOP_DETECTED, Fault::InvalidRequest);
-            let mut response = refused_as(status, dialect, fault, evidence::LOOP);
+            let mut response = asker.refused_as(status, fault, evidence::LOOP);
             let name = header::HeaderName::from_static("x-should-retry");
             response.headers_mut().insert(name, HeaderValue::from_static("false"));
             response
@@ -468,18 +461,17 @@ fn barred(dialect: Dialect, refusal: &Refusal) -> Response<Body> {
     }
 }
 
-fn missed(dialect: Dialect, miss: Miss, parts: &Parts) -> Response<Body> {
+fn missed(asker: Asker, miss: Miss, parts: &Parts) -> Response<Body> {
+    let path: String = parts.uri.path().chars().take(120).collect();
     match miss {
         Miss::Path => {
-            let path: String = parts.uri.path().chars().take(120).collect();
-            let message = format!("There is no `{path}` here. There are {}.", route::CALL_PATHS);
-            refused(dialect, Fault::NotFound, &message)
+            let message = Denial::Path { path }.say(asker.language);
+            asker.refused(Fault::NotFound, &message)
         }
         Miss::Method(allow) => {
-            let (method, path) = (&parts.method, parts.uri.path());
-            let path: String = path.chars().take(120).collect();
-            let message = format!("`{path}` takes {allow}, not {method}.");
-            let mut response = refused(dialect, Fault::MethodNotAllowed, &message);
+            let (method, takes) = (parts.method.to_string(), allow.to_string());
+            let message = Denial::Method { path, allow: takes, method }.say(asker.language);
+            let mut response = asker.refused(Fault::MethodNotAllowed, &message);
             if let Ok(allow) = HeaderValue::from_str(&allow) {
                 response.headers_mut().insert(header::ALLOW, allow);
             }
@@ -493,20 +485,15 @@ fn missed(dialect: Dialect, miss: Miss, parts: &Parts) -> Response<Body> {
     }
 }
 
-fn responses_later() -> Response<Body> {
-    refused_as(
-        StatusCode::NOT_IMPLEMENTED,
-        Dialect::OpenAiResponses,
-        Fault::InvalidRequest,
-        "The Responses API comes in a later version. Use POST /v1/chat/completions or POST \
-         /v1/messages.",
-    )
+fn responses_later(asker: Asker) -> Response<Body> {
+    let message = Denial::Responses.say(asker.language);
+    asker.refused_as(StatusCode::NOT_IMPLEMENTED, Fault::InvalidRequest, &message)
 }
 
 /// Codex falls back to POST after one such answer; a 404 costs it seven tries.
-fn no_socket() -> Response<Body> {
-    let message = "There is no web socket here; use POST /v1/responses.";
-    refused(Dialect::OpenAiResponses, Fault::UpgradeRequired, message)
+fn no_socket(headers: &HeaderMap) -> Response<Body> {
+    let asker = Asker::of(Dialect::OpenAiResponses, headers);
+    asker.refused(Fault::UpgradeRequired, &Denial::Socket.say(asker.language))
 }
 
 fn no_content() -> Response<Body> {

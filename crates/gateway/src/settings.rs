@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use ekiden_config::edit::{Change, EditError, SettingsFile, TextHash};
 use ekiden_config::{
-    Config, Credential, Env, KEYS_FILE, KeysError, Loaded, LogLevel, Problems, Severity,
-    StoredKeys, WithKeys,
+    Config, Credential, Env, Hindrance, KEYS_FILE, KeysError, Language, Loaded, LogLevel, Problems,
+    StoredKeys, WithKeys, say,
 };
 use ekiden_store::{Bounds, What};
 use secrecy::SecretString;
@@ -71,7 +71,7 @@ pub struct SettingsStatus {
     /// Why the newest edit is not used; the last good one holds.
     pub refused: Option<Problems>,
     /// Why the file cannot be written from here (G7).
-    pub read_only: Option<String>,
+    pub read_only: Option<Hindrance>,
     /// Keys whose new value holds after the next start alone.
     pub after_restart: Vec<&'static str>,
 }
@@ -85,6 +85,23 @@ pub enum KeyError {
     /// The file refuses.
     #[error(transparent)]
     Keys(#[from] KeysError),
+}
+
+impl KeyError {
+    /// In words.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
+        match self {
+            Self::NoFolder => {
+                say!(
+                    language,
+                    "there is no state folder to keep keys in",
+                    "没有可保存密钥的状态文件夹"
+                )
+            }
+            Self::Keys(error) => error.say(language),
+        }
+    }
 }
 
 /// The settings that run, and where they come from.
@@ -101,7 +118,7 @@ struct Held {
     hash: TextHash,
     since_ms: u64,
     refused: Option<Problems>,
-    read_only: Option<String>,
+    read_only: Option<Hindrance>,
     after_restart: Vec<&'static str>,
     /// What was decided upon last.
     decided: Option<Print>,
@@ -234,10 +251,7 @@ impl Core {
         changes: &[Change],
     ) -> Result<TextHash, EditError> {
         let Some(source) = &self.settings.source else {
-            return Err(EditError::ReadOnly {
-                path: PathBuf::new(),
-                why: "these settings have no file".to_owned(),
-            });
+            return Err(EditError::ReadOnly { path: PathBuf::new(), why: Hindrance::NoFile });
         };
         let running = Arc::clone(self.plan().config());
         let keys = source.stored().unwrap_or_default();
@@ -282,7 +296,10 @@ impl Core {
         let file = SettingsFile::at(&source.file);
         let seen = match file.read() {
             Ok(seen) => seen,
-            Err(error) => return self.refuse(&mut held, None, unreadable(source, &error)),
+            Err(why) => {
+                let problems = Problems::unreadable(&source.file, why);
+                return self.refuse(&mut held, None, problems);
+            }
         };
         let print = source.print(seen.hash.clone(), self.plan().config());
         if held.decided.as_ref() == Some(&print) {
@@ -295,7 +312,7 @@ impl Core {
         }
         if seen.bytes.is_none() && held.hash != seen.hash {
             // Editors take a file away for a moment; whoever means it says so by a restart.
-            return self.refuse(&mut held, Some(print), gone(source));
+            return self.refuse(&mut held, Some(print), Problems::gone(&source.file));
         }
         match source.load(seen.bytes.as_deref()) {
             Ok(loaded) => {
@@ -334,12 +351,13 @@ impl Core {
         if told {
             return;
         }
-        let first = problems.list.iter().find(|problem| problem.severity == Severity::Error);
+        let first = problems.first_error();
         let place = first.and_then(|problem| problem.place.as_ref()).map_or_else(
             || problems.file.clone(),
             |at| format!("{}:{}:{}", problems.file, at.line, at.column),
         );
-        let message = first.map(|problem| problem.message.clone()).unwrap_or_default();
+        // The journal is kept, and read in any language: these words are one of its values.
+        let message = first.map(|one| one.mistake.message(Language::English)).unwrap_or_default();
         held.refused = Some(problems.clone());
         self.note(None, What::SettingsRefused { place: place.into(), message });
         self.changed_settings();
@@ -406,24 +424,4 @@ fn after_restart(began_with: &Config, now: &Config) -> Vec<&'static str> {
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))
     .collect()
-}
-
-fn unreadable(source: &SettingsSource, error: &EditError) -> Problems {
-    let message = match error {
-        EditError::Io { source, .. } => format!("the file cannot be read: {source}"),
-        EditError::Conflict { .. }
-        | EditError::ReadOnly { .. }
-        | EditError::NoSuch { .. }
-        | EditError::Refused { .. }
-        | EditError::Invalid(_) => error.to_string(),
-    };
-    Problems::one(&source.file.display().to_string(), message, "mend its permissions, or the disk")
-}
-
-fn gone(source: &SettingsSource) -> Problems {
-    Problems::one(
-        &source.file.display().to_string(),
-        "the file is gone".to_owned(),
-        "put it back, or start anew to go on without it",
-    )
 }

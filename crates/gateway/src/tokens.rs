@@ -3,13 +3,13 @@
 //! It refuses to keep a token: what is kept is its SHA-256. A fast digest is enough, because a token
 //! is 256 random bits and nobody can try them through; it would not be for a password.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ekiden_config::{Budget, NAME_MAX_CHARS, is_line};
+use ekiden_config::{Budget, Hindrance, Language, NAME_MAX_CHARS, is_line, say};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -81,43 +81,83 @@ pub struct ClientTokens {
 }
 
 /// Why a change was not made, or tokens cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum TokensError {
     /// There are [`TOKENS_MAX`]: revoke some.
-    #[error("there are {TOKENS_MAX} tokens already; revoke one first")]
     TooMany,
     /// Nobody could read its name in a list: give it another.
-    #[error(
-        "the name of a token is one line of 1 to {NAME_MAX_CHARS} characters, without control \
-         characters"
-    )]
     BadName,
     /// No token has that id.
-    #[error("there is no such token")]
     Unknown,
     /// The gateway is reached from other machines, and this is the last token of its scope.
-    #[error(
-        "it is the last one of its kind, and without it nobody could get in; make another first"
-    )]
     Last,
     /// The file cannot be read or written: look at the state folder.
-    #[error("{} cannot be kept: {source}", path.display())]
     Io {
         /// Which file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        why: Hindrance,
     },
     /// The file is not one of ours, or of a later version.
-    #[error("{} is no file of tokens that this version can read", path.display())]
     Unreadable {
         /// Which file.
         path: PathBuf,
     },
     /// The system gives no random numbers.
-    #[error("the system gives no random numbers")]
     NoRandom,
 }
+
+impl TokensError {
+    /// In words.
+    #[must_use]
+    pub fn say(&self, language: Language) -> String {
+        match self {
+            Self::TooMany => say!(
+                language,
+                "there are {most} tokens already; revoke one first",
+                "已有 {most} 个令牌；请先吊销一个",
+                most = TOKENS_MAX,
+            ),
+            Self::BadName => say!(
+                language,
+                "the name of a token is one line of 1 to {most} characters, without control characters",
+                "令牌的名字应为一行，1 到 {most} 个字符，不含控制字符",
+                most = NAME_MAX_CHARS,
+            ),
+            Self::Unknown => say!(language, "there is no such token", "没有这个令牌"),
+            Self::Last => say!(
+                language,
+                "it is the last one of its kind, and without it nobody could get in; make another first",
+                "这是同类中的最后一个，没有它就谁也进不来；请先新建一个",
+            ),
+            Self::Io { path, why } => say!(
+                language,
+                "{path} cannot be kept: {why}",
+                "{path} 无法保存：{why}",
+                path = path.display(),
+                why = why.say(language),
+            ),
+            Self::Unreadable { path } => say!(
+                language,
+                "{path} is no file of tokens that this version can read",
+                "{path} 不是这个版本能读的令牌文件",
+                path = path.display(),
+            ),
+            Self::NoRandom => {
+                say!(language, "the system gives no random numbers", "系统给不出随机数")
+            }
+        }
+    }
+}
+
+impl fmt::Display for TokensError {
+    /// In English.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.say(Language::English))
+    }
+}
+
+impl std::error::Error for TokensError {}
 
 /// Whether the last token of a scope may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,7 +225,7 @@ impl ClientTokens {
                 tokens.collect::<Option<Vec<_>>>().ok_or_else(|| unreadable(&path))?
             }
             Err(source) if source.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(source) => return Err(TokensError::Io { path, source }),
+            Err(error) => return Err(TokensError::Io { path, why: error.into() }),
         };
         Ok(Self { file: Some(path), known: Mutex::new(known), changing: Mutex::default() })
     }
@@ -275,7 +315,7 @@ impl ClientTokens {
             let file = FileOfTokens { version: VERSION, tokens: lines };
             let text = serde_json::to_vec_pretty(&file).unwrap_or_default();
             replace(path, &text)
-                .map_err(|source| TokensError::Io { path: path.clone(), source })?;
+                .map_err(|error| TokensError::Io { path: path.clone(), why: error.into() })?;
         }
         *self.known() = next;
         Ok(())

@@ -86,7 +86,9 @@ Examples:
         english: (
             "Read the configuration and say what is wrong with it, and where",
             "\
-Exit code 0: it can be used. 1: no queue can, for want of a key or a candidate. 2: it is refused.
+Exit code 0: it can be used. 1: no queue can, for want of a key or a candidate. 2: it is refused. With
+--json: `usable`, `file`, and `problems[]` (`severity`, `code`, `line`, `column`, `message`, `hint`);
+docs/settings.md lists the codes.
 
 Examples:
   ekiden check                 the file that `ekiden` would read
@@ -95,7 +97,8 @@ Examples:
         chinese: (
             "读取配置，指出哪里不对、该怎么写",
             "\
-退出码 0：可用。1：没有可用的队列（缺少密钥或候选）。2：不可用。
+退出码 0：可用。1：没有可用的队列（缺少密钥或候选）。2：不可用。加 --json 则输出 `usable`、`file` 和
+`problems[]`（`severity`、`code`、`line`、`column`、`message`、`hint`）；各个 code 见 docs/settings.md。
 
 示例：
   ekiden check                 检查 `ekiden` 会读取的那个文件

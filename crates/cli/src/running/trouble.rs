@@ -1,5 +1,5 @@
-//! What goes wrong with a running gateway, in words. It refuses to word what the gateway says in a
-//! code that it does not know; then it shows the gateway's own words.
+//! What goes wrong with a running gateway, in words. It refuses to word what the gateway refuses: the
+//! gateway says it in the language that it is asked in, and here stands what a command can do about it.
 
 use http::StatusCode;
 use serde::Deserialize;
@@ -14,9 +14,6 @@ pub(super) enum Trouble {
     Strange { base: String, why: String },
     Refused { base: String, status: StatusCode, refusal: Refusal },
 }
-
-/// Codes whose messages end with what can be done.
-const ADVISING: [&str; 4] = ["changed", "no_such_setting", "not_confirmed", "refused"];
 
 /// What a refusal says.
 #[derive(Default)]
@@ -40,18 +37,14 @@ impl Trouble {
         struct Told {
             code: Option<String>,
             message: String,
+            hint: Option<String>,
         }
         let refusal = match serde_json::from_str(body) {
-            Ok(Body { error: Told { code, message } }) => {
+            Ok(Body { error: Told { code, message, hint } }) => {
                 let code = code.unwrap_or_default();
                 let problems = (code == "invalid_settings").then(|| lines(&message));
-                let (message, advice) = match message.split_once("; ") {
-                    Some((message, advice)) if ADVISING.contains(&code.as_str()) => {
-                        (message, Some(cut(advice)))
-                    }
-                    Some(_) | None => (message.as_str(), None),
-                };
-                Refusal { code, message: cut(message), advice, problems }
+                let advice = hint.as_deref().map(cut);
+                Refusal { code, message: cut(&message), advice, problems }
             }
             Err(_) => Refusal { message: cut(body), ..Refusal::default() },
         };
@@ -94,22 +87,10 @@ impl Say for Trouble {
             Self::NoSuchCall { call, base } => format!("{base} 上的网关没有调用 `{call}`"),
             Self::NoCallYet { base } => format!("{base} 上的网关还没有过调用"),
             Self::Strange { base, why } => format!("{base} 上的是别的版本，或不是 Ekiden：{why}"),
-            Self::Refused { base, status, refusal: Refusal { code, message, .. } } => {
-                let named = message.split('`').nth(1).unwrap_or_default();
-                match code.as_str() {
-                    "no_such_session" => format!("没有会话 `{named}`"),
-                    "no_such_queue" => format!("没有队列 `{named}`"),
-                    "no_such_route" => format!("没有路由 `{named}`"),
-                    "no_such_token" => format!("没有令牌 `{named}`"),
-                    "ambiguous_session" => "不止一个客户端的会话叫这个名字".to_owned(),
-                    "last_token" => "这是同类中的最后一个，没有它就谁也进不来".to_owned(),
-                    "too_many_tokens" => "令牌已达上限".to_owned(),
-                    "no_such_provider" => format!("没有上游 `{named}`"),
-                    "no_such_key" => format!("没有为 `{named}` 保存密钥"),
-                    "changed" => "设置文件在此期间已被别处修改".to_owned(),
-                    "" => format!("{base} 回答 {status}：{message}"),
-                    _ => message.clone(),
-                }
+            // The gateway was asked to speak the same language.
+            Self::Refused { refusal, .. } if !refusal.code.is_empty() => refusal.message.clone(),
+            Self::Refused { base, status, refusal } => {
+                format!("{base} 回答 {status}：{}", refusal.message)
             }
         }
     }
@@ -153,7 +134,7 @@ impl Advice {
             "changed" => Self::LookAgain,
             "unknown_provider" => Self::AddProvider,
             "read_only" => Self::WriteByHand,
-            "refused" | "no_such_setting" | "not_confirmed" | "bad_body" => {
+            "refused" | "no_such_setting" | "not_confirmed" | "bad_body" | "bad_release" => {
                 return refusal.advice.clone().map(Self::AsTold);
             }
             _ if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ekiden_config::paths::{Platform, config_file};
-use ekiden_config::{Config, Env, Loaded, LogLevel, ProcessEnv};
+use ekiden_config::{Config, Env, Language, Loaded, LogLevel, ProcessEnv};
 use ekiden_gateway::settings::{SettingsSource, SettingsTold};
 use ekiden_gateway::state::{self, Keeping, Kept, OwnedElsewhere};
 use ekiden_gateway::tokens::ClientTokens;
@@ -40,10 +40,16 @@ pub(super) fn announce(kept: &Kept, addr: SocketAddr) {
 ///
 /// # Errors
 /// When the tokens of its clients cannot be read.
-pub(super) fn options(kept: &Kept, source: Option<SettingsSource>) -> Result<CoreOptions, Failure> {
+pub(super) fn options(
+    terminal: &Terminal,
+    kept: &Kept,
+    source: Option<SettingsSource>,
+) -> Result<CoreOptions, Failure> {
     let tokens = match &kept.folder {
-        Some(folder) => ClientTokens::open(folder.path())
-            .map_err(|error| Failure::Trouble { message: error.to_string(), hint: None })?,
+        Some(folder) => ClientTokens::open(folder.path()).map_err(|error| Failure::Trouble {
+            message: error.say(terminal.language),
+            hint: None,
+        })?,
         None => ClientTokens::default(),
     };
     Ok(CoreOptions {
@@ -154,10 +160,12 @@ impl Say for Told<'_> {
                 format!("settings of {} taken\n", warnings.file)
             }
             SettingsTold::Taken(warnings) => {
-                format!("{warnings}settings of {} taken\n", warnings.file)
+                let told = warnings.say(Language::English);
+                format!("{told}settings of {} taken\n", warnings.file)
             }
             SettingsTold::Refused(problems) => {
-                format!("{problems}the last good settings still hold\n")
+                let told = problems.say(Language::English);
+                format!("{told}the last good settings still hold\n")
             }
         }
     }
@@ -167,9 +175,13 @@ impl Say for Told<'_> {
             SettingsTold::Taken(warnings) if warnings.list.is_empty() => {
                 format!("已采用 {} 的设置\n", warnings.file)
             }
-            SettingsTold::Taken(warnings) => format!("{warnings}已采用 {} 的设置\n", warnings.file),
+            SettingsTold::Taken(warnings) => {
+                let told = warnings.say(Language::Chinese);
+                format!("{told}已采用 {} 的设置\n", warnings.file)
+            }
             SettingsTold::Refused(problems) => {
-                format!("{problems}仍沿用上一份正确的设置\n")
+                let told = problems.say(Language::Chinese);
+                format!("{told}仍沿用上一份正确的设置\n")
             }
         }
     }

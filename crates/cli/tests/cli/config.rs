@@ -50,6 +50,43 @@ fn g07_the_same_in_chinese() {
 }
 
 #[test]
+fn g07_what_is_wrong_is_told_in_chinese_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = GOOD
+        .replace("name = \"默认模板\"", "retries = 11\nidle_timeout = 90\nretrys = 1")
+        .replace("\"local/qwen3\"]\n\n", "\"locl/qwen3\"]\n\n");
+    std::fs::write(folder.path().join("ekiden.toml"), text).unwrap();
+    let chinese = |args: &[&str]| {
+        let asked = Ekiden::new(args)
+            .env("LC_ALL", "")
+            .env("LANG", "zh_CN.UTF-8")
+            .env("EKIDEN_RESET_HOUR", "x");
+        asked.within(folder.path()).result()
+    };
+    assert_snapshot!("refused-zh", chinese(&["check", "ekiden.toml"]));
+    assert_eq!(chinese(&["serve", "--config", "ekiden.toml"]), chinese(&["check", "ekiden.toml"]));
+    assert_snapshot!("refused-zh-json", chinese(&["check", "--json", "ekiden.toml"]));
+    assert_snapshot!("missing-zh-json", chinese(&["check", "--json", "gone.toml"]));
+    assert_snapshot!("listen-zh", chinese(&["serve", "--config", "gone.toml"]));
+}
+
+#[test]
+fn g07_a_change_that_does_not_fit_is_told_in_chinese() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ekiden.toml"), GOOD).unwrap();
+    let set = |key: &str, value: &str| {
+        let asked = Ekiden::new(&["config", "set", key, value])
+            .env("LC_ALL", "")
+            .env("LANG", "zh_CN.UTF-8");
+        let asked = asked.env("EKIDEN_CONFIG", "ekiden.toml").env("EKIDEN_STATE_DIR", "state");
+        asked.within(folder.path()).result()
+    };
+    assert_snapshot!("set-bounds-zh", set("reset_hour", "25"));
+    assert_snapshot!("set-unknown-zh", set("queues.default.retrys", "1"));
+    assert_snapshot!("set-refused-zh", set("queues.default.name", "small"));
+}
+
+#[test]
 fn g07_broken_toml_is_shown_where_it_breaks() {
     assert_snapshot!(checked("[queues.default\ncandidates = []\n"));
 }

@@ -199,7 +199,7 @@ fn r37_the_catalog_is_shown_and_asked_for_anew() {
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("acme: ") && out.contains("grand"), "{out}");
     let (code, _, err) = asked(&demo, "rescan nobody").run();
-    assert!(code == 1 && err.contains("there is no provider `nobody`"), "{err}");
+    assert!(code == 1 && err.contains("no provider `nobody` is known"), "{err}");
 }
 
 #[test]

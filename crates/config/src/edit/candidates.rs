@@ -6,9 +6,10 @@
 use toml_edit::{Array, ArrayOfTables, InlineTable, Item, Table, TableLike};
 
 use super::EditError;
-use super::document::{item_of, no_such, put, same_members};
+use super::document::{item_of, known_of, put, same_members};
 use crate::candidates::split_route;
 use crate::mask;
+use crate::mistake::{Absent, EditMistake};
 use crate::value::Value;
 
 const KEY: &str = "candidates";
@@ -56,10 +57,7 @@ pub(super) fn add(
 ) -> Result<(), EditError> {
     let mut list = List::read(queue)?;
     if list.place(route).is_some() {
-        return Err(EditError::Refused {
-            message: format!("`{}` stands in this queue already", mask::shown(route)),
-            hint: "a route stands at most once in a queue".to_owned(),
-        });
+        return Err(EditMistake::RouteThere { route: mask::shown(route).to_owned() }.into());
     }
     let at = at.unwrap_or(list.rows.len()).min(list.rows.len());
     let row = list.new_row(route)?;
@@ -71,7 +69,7 @@ pub(super) fn add(
 pub(super) fn remove(queue: &mut dyn TableLike, route: &str) -> Result<(), EditError> {
     let mut list = List::read(queue)?;
     let Some(at) = list.place(route) else {
-        return Err(no_such("candidate", route, &list.routes()));
+        return Err(no_such(route, &list));
     };
     list.rows.remove(at);
     list.write(queue);
@@ -81,7 +79,8 @@ pub(super) fn remove(queue: &mut dyn TableLike, route: &str) -> Result<(), EditE
 pub(super) fn order(queue: &mut dyn TableLike, routes: &[String]) -> Result<(), EditError> {
     let mut list = List::read(queue)?;
     let asked: Vec<String> = routes.iter().map(|route| plain(route)).collect();
-    same_members("candidates", &list.routes(), &asked)?;
+    let known = list.routes();
+    same_members(&known, &asked, || EditMistake::CandidateOrder { known: known.clone() })?;
     list.rows.sort_by_key(|row| asked.iter().position(|route| *route == row.route()));
     list.write(queue);
     Ok(())
@@ -89,7 +88,12 @@ pub(super) fn order(queue: &mut dyn TableLike, routes: &[String]) -> Result<(), 
 
 pub(super) fn place_of(queue: &mut dyn TableLike, route: &str) -> Result<usize, EditError> {
     let list = List::read(queue)?;
-    list.place(route).ok_or_else(|| no_such("candidate", route, &list.routes()))
+    list.place(route).ok_or_else(|| no_such(route, &list))
+}
+
+fn no_such(route: &str, list: &List) -> EditError {
+    let known = known_of(route, &list.routes());
+    Absent::Candidate { route: mask::shown(route).to_owned(), known }.into()
 }
 
 /// Sets an option, or takes it out.
@@ -102,10 +106,7 @@ pub(super) fn set(
     let mut list = List::read(queue)?;
     let count = list.rows.len();
     let Some(row) = list.rows.get_mut(at) else {
-        return Err(EditError::NoSuch {
-            what: format!("candidate {at}"),
-            hint: Some(format!("this queue has {count}, counted from 0")),
-        });
+        return Err(Absent::Place { place: at, count }.into());
     };
     let value = value.map(item_of).transpose()?;
     match (&mut row.body, value) {
@@ -160,10 +161,7 @@ fn option(
 }
 
 fn not_set(key: &str) -> EditError {
-    EditError::NoSuch {
-        what: format!("value of `{}` at this candidate", mask::shown(key)),
-        hint: Some("its default holds already".to_owned()),
-    }
+    Absent::Option { key: mask::shown(key).to_owned() }.into()
 }
 
 /// A route as it is compared.
@@ -198,10 +196,7 @@ impl List {
             }),
             Some(Item::Value(toml_edit::Value::Array(array))) => Ok(Self::of_array(array)),
             Some(Item::Value(toml_edit::Value::String(text))) => Ok(Self::of_text(text.value())),
-            Some(Item::Value(_) | Item::Table(_)) => Err(EditError::Refused {
-                message: "`candidates` is no list in this file".to_owned(),
-                hint: "write `candidates = [\"provider/model\"]`".to_owned(),
-            }),
+            Some(Item::Value(_) | Item::Table(_)) => Err(EditMistake::NoList.into()),
         }
     }
 

@@ -6,6 +6,7 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike};
 use super::{Change, EditError, Spot, candidates, found, spot};
 use crate::assemble::DEFAULT_QUEUE;
 use crate::mask;
+use crate::mistake::{Absent, EditMistake, Known};
 use crate::problem::nearest;
 use crate::settings::Config;
 use crate::value::Value;
@@ -45,10 +46,7 @@ pub(super) fn make(
 
 /// A value as the file writes it.
 pub(super) fn item_of(value: &Value) -> Result<toml_edit::Value, EditError> {
-    value.to_string().parse().map_err(|_| EditError::Refused {
-        message: "this value cannot be written".to_owned(),
-        hint: "leave out characters that no text may hold".to_owned(),
-    })
+    value.to_string().parse().map_err(|_| EditMistake::Unwritable.into())
 }
 
 /// A value of the file, if a key may have such a one.
@@ -102,10 +100,7 @@ pub(super) fn section<'d>(
         }
         let shown = path[..=depth].join(".");
         at = at.get_mut(name).and_then(Item::as_table_like_mut).ok_or_else(|| {
-            EditError::Refused {
-                message: format!("`{}` is no section in this file", mask::shown(&shown)),
-                hint: format!("write `[{}]` on a line of its own", mask::shown(&shown)),
-            }
+            EditError::from(EditMistake::NoSection { path: mask::shown(&shown).to_owned() })
         })?;
     }
     Ok(at)
@@ -149,19 +144,23 @@ fn queue_table<'d>(
     // Where none is written, an empty one stands in.
     let stands_in = known.is_empty() && queue == DEFAULT_QUEUE;
     if !stands_in && !known.iter().any(|id| id == queue) {
-        return Err(no_such("queue", queue, &known));
+        return Err(no_queue(queue, &known));
     }
     section(document, &["queues", queue])
 }
 
-pub(super) fn no_such(what: &str, name: &str, known: &[String]) -> EditError {
-    let near = nearest(name, known.iter().map(String::as_str));
-    let hint = match near {
-        Some(near) => Some(format!("did you mean `{near}`?")),
-        None if known.is_empty() => None,
-        None => Some(format!("there are: {}", known.join(", "))),
-    };
-    EditError::NoSuch { what: format!("{what} `{}`", mask::shown(name)), hint }
+fn no_queue(id: &str, known: &[String]) -> EditError {
+    let known = known_of(id, known);
+    Absent::Queue { id: mask::shown(id).to_owned(), known }.into()
+}
+
+/// What there is in the place of a name that nothing bears.
+pub(super) fn known_of(name: &str, known: &[String]) -> Known {
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => Known::Near(near.to_owned()),
+        None if known.is_empty() => Known::Nothing,
+        None => Known::All(known.to_vec()),
+    }
 }
 
 fn set(document: &mut DocumentMut, path: &str, value: &Value) -> Result<(), EditError> {
@@ -184,18 +183,14 @@ fn set(document: &mut DocumentMut, path: &str, value: &Value) -> Result<(), Edit
             }
             Ok(())
         }
-        Spot::Provider(_) => Err(EditError::NoSuch {
-            what: format!("key `{}`", mask::shown(path)),
-            hint: Some(format!("set a key of it, such as `{}.base_url`", mask::shown(path))),
-        }),
+        Spot::Provider(_) => {
+            Err(Absent::KeyOfProvider { path: mask::shown(path).to_owned() }.into())
+        }
     }
 }
 
 fn unset(document: &mut DocumentMut, path: &str) -> Result<(), EditError> {
-    let nothing = || EditError::NoSuch {
-        what: format!("value of `{}` in this file", mask::shown(path)),
-        hint: Some("its default, or a variable, holds already".to_owned()),
-    };
+    let nothing = || EditError::from(Absent::Value { path: mask::shown(path).to_owned() });
     match spot(path)? {
         Spot::Option(queue, at, key) => {
             candidates::set(queue_table(document, &queue)?, at, &key, None)
@@ -203,7 +198,8 @@ fn unset(document: &mut DocumentMut, path: &str) -> Result<(), EditError> {
         Spot::Provider(id) => {
             let known = names(document, "providers");
             if !known.contains(&id) {
-                return Err(no_such("provider", &id, &known));
+                let known = known_of(&id, &known);
+                return Err(Absent::Provider { id: mask::shown(&id).to_owned(), known }.into());
             }
             remove_section(document, "providers", &id);
             Ok(())
@@ -225,10 +221,7 @@ fn add_queue(
     routes: &[String],
 ) -> Result<(), EditError> {
     if names(document, "queues").iter().any(|known| known == id) {
-        return Err(EditError::Refused {
-            message: format!("there is a queue `{}` already", mask::shown(id)),
-            hint: "take another id; `name` may be anything".to_owned(),
-        });
+        return Err(EditMistake::QueueThere { id: mask::shown(id).to_owned() }.into());
     }
     let table = section(document, &["queues", id])?;
     if let Some(name) = name {
@@ -241,13 +234,10 @@ fn add_queue(
 fn delete_queue(document: &mut DocumentMut, id: &str) -> Result<(), EditError> {
     let known = names(document, "queues");
     if !known.iter().any(|queue| queue == id) {
-        return Err(no_such("queue", id, &known));
+        return Err(no_queue(id, &known));
     }
     if known.len() == 1 {
-        return Err(EditError::Refused {
-            message: "the last queue cannot be deleted".to_owned(),
-            hint: "add another one first (R1)".to_owned(),
-        });
+        return Err(EditMistake::LastQueue.into());
     }
     remove_section(document, "queues", id);
     if let Some(aliases) = document.get_mut("aliases").and_then(Item::as_table_like_mut) {
@@ -265,7 +255,7 @@ fn delete_queue(document: &mut DocumentMut, id: &str) -> Result<(), EditError> {
 
 fn order_queues(document: &mut DocumentMut, ids: &[String]) -> Result<(), EditError> {
     let known = names(document, "queues");
-    same_members("queues", &known, ids)?;
+    same_members(&known, ids, || EditMistake::QueueOrder { known: known.clone() })?;
     let rank = |name: &str| ids.iter().position(|id| id == name);
     match document.get_mut("queues") {
         Some(Item::Table(queues)) => {
@@ -294,9 +284,9 @@ fn order_inline(queues: &mut InlineTable, rank: &dyn Fn(&str) -> Option<usize>) 
 
 /// That a new order has exactly the old members.
 pub(super) fn same_members(
-    what: &str,
     known: &[String],
     asked: &[String],
+    otherwise: impl FnOnce() -> EditMistake,
 ) -> Result<(), EditError> {
     let sorted = |list: &[String]| {
         let mut list = list.to_vec();
@@ -306,10 +296,7 @@ pub(super) fn same_members(
     if sorted(known) == sorted(asked) {
         return Ok(());
     }
-    Err(EditError::Refused {
-        message: format!("an order names all {what}, each once"),
-        hint: format!("there are: {}", known.join(", ")),
-    })
+    Err(otherwise().into())
 }
 
 /// The places of a table and of all inside it.

@@ -1,6 +1,6 @@
 //! What the tests share.
 
-use ekiden_config::{Config, FixedEnv, Loaded, Problems, Severity};
+use ekiden_config::{Config, FixedEnv, Language, Loaded, Problems, Severity};
 
 /// Two providers and one queue; further text goes in front of or behind it.
 pub(crate) const BASE: &str = r#"
@@ -48,7 +48,11 @@ pub(crate) fn listed(problems: &Problems, severity: Severity) -> Vec<String> {
         .map(|problem| {
             let place = problem.place.as_ref();
             let place = place.map(|at| format!("{}:{} ", at.line, at.column)).unwrap_or_default();
-            format!("{place}{} | {}", problem.message, problem.hint.as_deref().unwrap_or_default())
+            let (message, hint) = (
+                problem.mistake.message(Language::English),
+                problem.mistake.hint(Language::English).unwrap_or_default(),
+            );
+            format!("{place}{message} | {hint}")
         })
         .collect()
 }

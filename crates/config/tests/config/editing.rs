@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ekiden_config::edit::{Change, Changed, EditError, SettingsFile, TextHash, value_from_text};
 use ekiden_config::keys::{Kind, SECTIONS, keys_of};
-use ekiden_config::{Config, Env, FixedEnv, StoredKeys, Value, WithKeys};
+use ekiden_config::{Config, Env, FixedEnv, Language, StoredKeys, Value, WithKeys};
 
 use crate::common::{BASE, env, has};
 use crate::every_key_of_the_table_is_read::{file_with, other_value};
@@ -183,7 +183,7 @@ fn r01_queues_are_added_ordered_and_deleted_but_for_the_last() {
     let made = desk.make(&[delete("second"), delete("new")]).unwrap();
     assert!(made.loaded.config.aliases.is_empty());
     let refused = desk.make(&[delete("default")]).unwrap_err();
-    assert!(matches!(refused, EditError::Refused { .. }), "{refused}");
+    assert!(matches!(refused, EditError::Refused(_)), "{refused}");
     for (change, word) in [
         (add, "already"),
         (order(&["default"]), "each once"),
@@ -319,12 +319,10 @@ fn g07_what_the_parser_refuses_is_not_written() {
         has(&desk.make(&[change]).unwrap_err().to_string(), &[words]);
         assert_eq!(desk.text(), MINE);
     }
-    let EditError::NoSuch { hint: Some(hint), .. } =
-        Desk::with(MINE).make(&[set("queues.default.retires", Value::Integer(1))]).unwrap_err()
-    else {
-        panic!("a hint")
-    };
-    has(&hint, &["queues.default.retries"]);
+    let retires = set("queues.default.retires", Value::Integer(1));
+    let refused = Desk::with(MINE).make(&[retires]).unwrap_err();
+    assert!(matches!(refused, EditError::NoSuch(_)), "{refused}");
+    has(&refused.hint(Language::English).unwrap(), &["queues.default.retries"]);
     // A file that is broken already is told as such, and stays.
     let desk = Desk::with("reset_hour = ");
     let refused = desk.make(&[set("reset_hour", Value::Integer(3))]).unwrap_err();

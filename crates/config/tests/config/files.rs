@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{BASE, env, has};
-use ekiden_config::report::{Verdict, check, listing};
-use ekiden_config::{Config, Credential, LoadError};
+use ekiden_config::{Config, Credential, LoadError, Origin};
 
 fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> std::path::PathBuf {
     let path = folder.join(name);
@@ -126,38 +125,20 @@ fn paths_start_at_the_home_folder_or_the_files_own() {
 }
 
 #[test]
-fn g7_a_check_says_what_holds_or_everything_that_does_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = write(folder.path(), "c.toml", BASE);
-    let good = check(Some(&path), &env(&[]));
-    assert_eq!(good.verdict, Verdict::Good);
-    has(&good.text, &["c.toml: 2 providers, 1 queue\n", "  2. moonshot/kimi-k2.6\n"]);
-    fs::write(&path, format!("{BASE}[queues.b]\n")).unwrap();
-    let warned = check(Some(&path), &env(&[]));
-    assert_eq!(warned.verdict, Verdict::Warned);
-    has(&warned.text, &["warning: queue `b` is empty", "2 queues"]);
-    fs::write(&path, "a = 1\nb = 2\n").unwrap();
-    let refused = check(Some(&path), &env(&[]));
-    assert_eq!(refused.verdict, Verdict::Refused);
-    has(&refused.text, &["c.toml:1:1", "c.toml:2:1", "hint: "]);
-    let none = check(None, &env(&[("OPENAI_API_KEY", "k")]));
-    assert_eq!(none.verdict, Verdict::Good);
-    has(&none.text, &["the environment: 1 provider, 1 queue\n", "default (默认模板)\n"]);
-}
-
-#[test]
-fn g7_the_listing_names_each_values_origin() {
+fn g7_every_value_is_listed_with_its_origin() {
     let text = format!("reset_hour = 3\n[defaults]\nretries = 4\n{BASE}cooldown = \"5s\"\n");
     let config = Config::parse(&text, "f", &env(&[("EKIDEN_LOG", "warn")])).unwrap().config;
-    has(
-        &listing(&config),
-        &[
-            "reset_hour = 3  # line 1\n",
-            "log = \"warn\"  # EKIDEN_LOG\n",
-            "queues.default.retries = 4  # line 3\n",
-            "queues.default.cooldown = \"5s\"  # line 13\n",
-            "queues.default.wait_max = \"30s\"  # default\n",
-            "queues.default.candidates.0.idle_timeout = \"2m\"  # default\n",
-        ],
-    );
+    let listed = config.settings();
+    for (path, value, origin) in [
+        ("reset_hour", "3", Origin::File { line: 1 }),
+        ("log", "\"warn\"", Origin::Env { variable: "EKIDEN_LOG".to_owned() }),
+        ("queues.default.retries", "4", Origin::File { line: 3 }),
+        ("queues.default.cooldown", "\"5s\"", Origin::File { line: 13 }),
+        ("queues.default.wait_max", "\"30s\"", Origin::Default),
+        ("queues.default.candidates.0.idle_timeout", "\"2m\"", Origin::Default),
+    ] {
+        let setting = listed.iter().find(|setting| setting.path == path).unwrap();
+        assert_eq!(setting.value.as_ref().unwrap().to_string(), value, "{path}");
+        assert_eq!(setting.origin, origin, "{path}");
+    }
 }

@@ -14,6 +14,7 @@ mod environment;
 mod every_key_of_the_table_is_read;
 mod files;
 mod killed;
+mod languages;
 mod policies;
 mod refusals;
 mod rules;

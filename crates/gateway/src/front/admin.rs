@@ -7,6 +7,7 @@ mod calls;
 mod catalog;
 mod dry_run;
 mod events;
+mod forms;
 mod journal;
 mod ledger;
 pub(crate) mod openapi;
@@ -14,6 +15,7 @@ mod operations;
 mod pause;
 mod query;
 mod queues;
+mod refusal;
 mod release;
 mod settings;
 mod shape;
@@ -25,15 +27,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use ekiden_dialect::Dialect;
+use ekiden_config::Language;
 use ekiden_store::Store;
 
 use crate::body::Body;
 use crate::front::Front;
+use crate::front::client;
 use crate::front::intake::{self, Raw};
 use crate::front::limits::Bound;
 use crate::front::reply::{json, plain};
@@ -42,32 +44,17 @@ use crate::plan::{Plan, QueueRuntime};
 pub(in crate::front) use events::READERS_MAX;
 pub(in crate::front) use operations::{Op, Operation, find};
 
+use forms::Form;
 use pause::Ask;
-use query::Query;
-use release::{Ended, no_such};
+use query::{Query, QueryFault};
+use refusal::{Named, Refusal};
+use release::Ended;
 
 /// A body of ours is a few names.
 const BODY_MAX_BYTES: u64 = 64 << 10;
 
 /// But for whole queues that are carried here.
 const IMPORT_MAX_BYTES: u64 = 4 << 20;
-
-/// A refusal.
-#[derive(Serialize, JsonSchema)]
-struct Failure<'a> {
-    error: Reason<'a>,
-}
-
-/// Why.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "FailureReason")]
-struct Reason<'a> {
-    /// For programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<&'a str>,
-    /// For people.
-    message: &'a str,
-}
 
 /// A question to our own interface, as far as it was read.
 #[derive(Debug)]
@@ -79,11 +66,7 @@ pub(super) struct Question<'a> {
     pub(super) headers: &'a HeaderMap,
 }
 
-fn failure(status: StatusCode, code: &str, message: &str) -> Response<Body> {
-    json(status, &Failure { error: Reason { code: Some(code), message } })
-}
-
-type Answered = Result<Response<Body>, Box<Response<Body>>>;
+type Answered = Result<Response<Body>, Box<Refusal>>;
 
 impl Front {
     pub(super) async fn admin<B>(
@@ -95,10 +78,18 @@ impl Front {
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
-        self.answered(plan, question, body).await.unwrap_or_else(|refusal| *refusal)
+        let language = client::language(question.headers);
+        let answered = self.answered(plan, question, language, body).await;
+        answered.unwrap_or_else(|refusal| refusal.answer(language))
     }
 
-    async fn answered<B>(&self, plan: &Arc<Plan>, question: Question<'_>, body: B) -> Answered
+    async fn answered<B>(
+        &self,
+        plan: &Arc<Plan>,
+        question: Question<'_>,
+        language: Language,
+        body: B,
+    ) -> Answered
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
@@ -106,16 +97,16 @@ impl Front {
         let query = Query::read(operation, query)?;
         let name = names.into_iter().next().unwrap_or_default();
         Ok(match operation.op {
-            Op::State => done(&self.state(plan, query.count("limit"))),
+            Op::State => done(&self.state(plan, query.count("limit"), language)),
             Op::Sessions => {
                 let after = query.text("after").map(|after| after.parse()).transpose();
-                let after = after.map_err(|_| query::refusal("`after` is the `next` of a page"))?;
+                let after = after.map_err(|_| query::refusal(QueryFault::After))?;
                 done(&self.sessions(after, query.count("limit")).await)
             }
             Op::Session => {
                 let session = self.session_named(&name)?;
                 let found = self.session(session).await;
-                found.map_or_else(|| no_such("session", &name), |session| done(&session))
+                done(&found.ok_or_else(|| Refusal::no_such(Named::Session, &name))?)
             }
             Op::EndSession => {
                 let ended = self.core.names().session_name(self.session_named(&name)?);
@@ -123,39 +114,37 @@ impl Front {
                 done(&Ended { ended })
             }
             Op::Pause | Op::Resume => {
-                let forms = "{\"session\": KEY}, or {} for everybody";
-                let wish = self.taken(headers, body, "bad_body", forms).await?;
+                let wish = taken(headers, body, Form::Pause).await?;
                 let ask = if operation.op == Op::Pause { Ask::Pause } else { Ask::Resume };
                 self.pause(ask, wish).await?
             }
-            Op::StopCall => self.stop_call(name),
-            Op::Calls | Op::Call | Op::Trace => self.past(operation.op, &query, &name),
+            Op::StopCall => self.stop_call(name)?,
+            Op::Calls | Op::Call | Op::Trace => self.past(operation.op, &query, &name)?,
             Op::Release => {
-                let wish = self.taken(headers, body, "bad_release", release::FORMS).await?;
-                self.release(&wish)
+                let wish = taken(headers, body, Form::Release).await?;
+                self.release(&wish)?
             }
             Op::Journal | Op::Ledger | Op::Attempts => self.kept(operation.op, query).await,
             Op::DryRun => {
                 let queue = queue_of(plan, &name)?;
-                let forms = "a call such as {\"session\": KEY, \"input_tokens\": 1000}, or {}";
-                let wish = self.taken(headers, body, "bad_body", forms).await?;
+                let wish = taken(headers, body, Form::DryRun).await?;
                 done(&self.dry_run(queue, &wish)?)
             }
             Op::TestQueue => done(&self.test_queue(queue_of(plan, &name)?).await),
-            Op::Events => self.events(headers),
+            Op::Events => self.events(headers)?,
             Op::Tokens => done(&self.token_list()),
             Op::CreateToken => {
-                let forms = "{\"name\": TEXT, \"scope\": \"client\" or \"admin\"}, with `queues` \
-                    and `calls_max` if wished";
-                let wish = self.taken(headers, body, "bad_body", forms).await?;
-                self.make_token(wish).await
+                let wish = taken(headers, body, Form::Token).await?;
+                self.make_token(wish).await?
             }
-            Op::RevokeToken => self.revoke_token(name).await,
+            Op::RevokeToken => self.revoke_token(name).await?,
             Op::Settings
             | Op::ChangeSettings
             | Op::ReloadSettings
             | Op::StoreKey
-            | Op::ForgetKey => self.of_settings(operation.op, headers, name, body).await?,
+            | Op::ForgetKey => {
+                self.of_settings(operation.op, headers, name, language, body).await?
+            }
             Op::CreateQueue
             | Op::OrderQueues
             | Op::ChangeQueue
@@ -164,8 +153,7 @@ impl Front {
             | Op::ImportQueues => self.of_queues(operation.op, headers, name, &query, body).await?,
             Op::Catalog => done(&self.catalog()),
             Op::Rescan => {
-                let forms = "{\"providers\": [ID]}, or {} for all";
-                let wish = self.taken(headers, body, "bad_body", forms).await?;
+                let wish = taken(headers, body, Form::Rescan).await?;
                 done(&self.rescan(wish).await?)
             }
             Op::OpenApi => done(&openapi::document()),
@@ -178,32 +166,30 @@ impl Front {
         op: Op,
         headers: &HeaderMap,
         provider: String,
+        language: Language,
         body: B,
     ) -> Answered
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
         if op == Op::ChangeSettings {
-            let forms = "{\"changes\": [{\"do\": \"set\", \"path\": PATH, \"value\": VALUE}]}";
-            let wish = self.taken(headers, body, "bad_body", forms).await?;
-            return Ok(self.change_settings(headers, wish).await);
+            let wish = taken(headers, body, Form::Changes).await?;
+            return self.change_settings(headers, wish).await;
         }
         if op == Op::StoreKey {
-            let read = self.taken(headers, body, "bad_body", "{\"key\": TEXT}").await;
+            let bytes = read(headers, body, BODY_MAX_BYTES).await?;
             // A key that was written in the wrong place must not come back in the words of an error.
-            let wish = read.map_err(|_| {
-                let message = "write {\"key\": TEXT}";
-                Box::new(failure(StatusCode::BAD_REQUEST, "bad_body", message))
-            })?;
-            return Ok(self.store_key(provider, wish).await);
+            let wish = parsed(&bytes, Form::Key)
+                .map_err(|_| Refusal::Body { form: Form::Key, detail: None })?;
+            return self.store_key(provider, wish).await;
         }
         if op == Op::ReloadSettings {
-            return Ok(self.reload_settings().await);
+            return self.reload_settings().await;
         }
         if op == Op::ForgetKey {
-            return Ok(self.forget_key(provider).await);
+            return self.forget_key(provider).await;
         }
-        Ok(self.settings())
+        Ok(self.settings(language))
     }
 
     /// What is asked of the queues in the settings.
@@ -218,25 +204,21 @@ impl Front {
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
-        let bad = "bad_body";
         if op == Op::CreateQueue {
-            let forms = "{\"name\": TEXT, \"id\": ID, \"routes\": [ROUTE]}, the last two if wished";
-            let wish = self.taken(headers, body, bad, forms).await?;
+            let wish = taken(headers, body, Form::NewQueue).await?;
             return self.create_queue(headers, wish).await;
         }
         if op == Op::OrderQueues {
-            let wish = self.taken(headers, body, bad, "{\"order\": [ID]}").await?;
+            let wish = taken(headers, body, Form::QueueOrder).await?;
             return self.order_queues(headers, wish).await;
         }
         if op == Op::ChangeQueue {
-            let forms = "{\"name\": TEXT} or {\"order\": [ROUTE]}";
-            let wish = self.taken(headers, body, bad, forms).await?;
+            let wish = taken(headers, body, Form::QueueChange).await?;
             return self.change_queue(headers, id, wish).await;
         }
         if op == Op::ImportQueues {
-            let bytes = read(headers, body, bad, IMPORT_MAX_BYTES).await?;
-            let file = parsed(&bytes, bad, "what GET /api/v1/export gives")?;
-            return self.import_queues(headers, file).await;
+            let bytes = read(headers, body, IMPORT_MAX_BYTES).await?;
+            return self.import_queues(headers, parsed(&bytes, Form::Import)?).await;
         }
         if op == Op::DeleteQueue {
             return self.delete_queue(headers, id, query).await;
@@ -245,17 +227,18 @@ impl Front {
     }
 
     /// What is asked of the calls that are remembered.
-    fn past(&self, op: Op, query: &Query, id: &str) -> Response<Body> {
+    fn past(&self, op: Op, query: &Query, id: &str) -> Answered {
         let calls = self.core.calls();
         if op == Op::Calls {
-            return done(&calls::list(calls, self.core.clock().now(), query.count("limit")));
+            let now = self.core.clock().now();
+            return Ok(done(&calls::list(calls, now, query.count("limit"))));
         }
         let found = if op == Op::Trace {
             calls.find(id).map(|past| plain(StatusCode::OK, past.trace.to_text()))
         } else {
             calls::find(&self.core, id).map(|call| done(&call))
         };
-        found.unwrap_or_else(|| no_call(id))
+        found.ok_or_else(|| Refusal::no_call(id))
     }
 
     /// What is asked of the store.
@@ -278,56 +261,37 @@ impl Front {
         let entries = self.stored(move |store| written(store).journal_page(&filter, most)).await;
         done(&journal::shown(&entries, most))
     }
-
-    /// A body of ours; none at all is `{}`.
-    async fn taken<T, B>(
-        &self,
-        headers: &HeaderMap,
-        body: B,
-        code: &str,
-        forms: &str,
-    ) -> Result<T, Box<Response<Body>>>
-    where
-        T: DeserializeOwned,
-        B: http_body::Body<Data = Bytes> + Send,
-    {
-        let bytes = read(headers, body, code, BODY_MAX_BYTES).await?;
-        parsed(&bytes, code, forms)
-    }
 }
 
-async fn read<B>(
-    headers: &HeaderMap,
-    body: B,
-    code: &str,
-    most_bytes: u64,
-) -> Result<Bytes, Box<Response<Body>>>
+/// A body of ours; none at all is `{}`.
+async fn taken<T, B>(headers: &HeaderMap, body: B, form: Form) -> Result<T, Box<Refusal>>
+where
+    T: DeserializeOwned,
+    B: http_body::Body<Data = Bytes> + Send,
+{
+    parsed(&read(headers, body, BODY_MAX_BYTES).await?, form)
+}
+
+async fn read<B>(headers: &HeaderMap, body: B, most_bytes: u64) -> Result<Bytes, Box<Refusal>>
 where
     B: http_body::Body<Data = Bytes> + Send,
 {
     // Of its own, so that letting go works when calls hold all there is.
     let room = Bound::new(most_bytes);
     let read = intake::read(headers, body, most_bytes, &room).await;
-    let Raw { bytes, codings, held: _held } =
-        read.map_err(|error| Box::new(error.into_response(Dialect::OpenAiChat)))?;
+    let Raw { bytes, codings, held: _held } = read.map_err(Refusal::Intake)?;
     if !codings.is_empty() {
-        let message = "the body must come without a content coding";
-        return Err(Box::new(failure(StatusCode::BAD_REQUEST, code, message)));
+        return Err(Box::new(Refusal::Coded));
     }
     Ok(bytes)
 }
 
-fn parsed<T: DeserializeOwned>(
-    bytes: &[u8],
-    code: &str,
-    forms: &str,
-) -> Result<T, Box<Response<Body>>> {
+fn parsed<T: DeserializeOwned>(bytes: &[u8], form: Form) -> Result<T, Box<Refusal>> {
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     serde_json::from_slice(bytes).map_err(|error| {
         // Serde repeats a long text whole.
-        let error: String = error.to_string().chars().take(400).collect();
-        let message = format!("{error}; write {forms}");
-        Box::new(failure(StatusCode::BAD_REQUEST, code, &message))
+        let detail = Some(error.to_string().chars().take(400).collect());
+        Box::new(Refusal::Body { form, detail })
     })
 }
 
@@ -342,18 +306,6 @@ fn done(value: &impl Serialize) -> Response<Body> {
     json(StatusCode::OK, value)
 }
 
-fn queue_of<'p>(plan: &'p Plan, id: &str) -> Result<&'p Arc<QueueRuntime>, Box<Response<Body>>> {
-    plan.queue(id).ok_or_else(|| Box::new(no_such("queue", id)))
-}
-
-fn no_open_call(id: &str) -> Response<Body> {
-    let id: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
-    let message = format!("no call `{id}` is open");
-    failure(StatusCode::NOT_FOUND, "no_such_call", &message)
-}
-
-fn no_call(id: &str) -> Response<Body> {
-    let id: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
-    let message = format!("no call `{id}` is remembered; the newest 1,000 are");
-    failure(StatusCode::NOT_FOUND, "no_such_call", &message)
+fn queue_of<'p>(plan: &'p Plan, id: &str) -> Result<&'p Arc<QueueRuntime>, Box<Refusal>> {
+    plan.queue(id).ok_or_else(|| Refusal::no_such(Named::Queue, id))
 }

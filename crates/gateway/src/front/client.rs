@@ -2,8 +2,9 @@
 //!
 //! It refuses to change what is asked: it reads headers, and says nothing about sessions.
 
-use http::HeaderMap;
+use http::{HeaderMap, header};
 
+use ekiden_config::Language;
 use ekiden_dialect::request::Facts;
 
 use crate::inbound::{ClientProfile, Program};
@@ -20,6 +21,12 @@ const WHOLE_MAX_MS: u64 = 300_000;
 
 /// What the answer needs to reach the client in time, in milliseconds.
 const MARGIN_MS: u64 = 5_000;
+
+/// What the person behind it reads.
+pub(crate) fn language(headers: &HeaderMap) -> Language {
+    let preferred = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    preferred.map(Language::accepted).unwrap_or_default()
+}
 
 /// Who asks.
 pub(crate) fn profile(headers: &HeaderMap, facts: &Facts) -> ClientProfile {

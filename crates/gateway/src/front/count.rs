@@ -16,7 +16,7 @@ use ekiden_dialect::{Dialect, request, write};
 use ekiden_engine::SessionId;
 
 use crate::body::Body;
-use crate::front::reply::response;
+use crate::front::reply::{Asker, response};
 use crate::front::{Front, may_call};
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
 use crate::tokens::Token;
@@ -48,14 +48,14 @@ impl Front {
         let config = plan.config();
         let (request, _held) = match self.read(dialect, config, &parts.headers, body).await {
             Ok(read) => read,
-            Err(error) => return error.into_response(dialect),
+            Err(error) => return error.into_response(Asker::of(dialect, &parts.headers)),
         };
         let facts = request.facts();
         let queue = match self.look_up(plan, dialect, &facts.model).await {
             Ok(queue) => queue,
             Err(unknown) => return *unknown,
         };
-        if let Err(refusal) = may_call(token, &queue.id, dialect) {
+        if let Err(refusal) = may_call(token, &queue.id, Asker::of(dialect, &parts.headers)) {
             return *refusal;
         }
         let fields = &config.session_fields;

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
 
+use crate::front::denial::{Forbidden, Unauthorized};
 use crate::front::route::decoded;
 use crate::tokens::{ClientTokens, PREFIX, Scope, Shown};
 use crate::upstream::KEYS;
@@ -19,13 +20,13 @@ const TOKEN_CHARS_MIN: usize = 60;
 /// The header in which each gateway that a call went through leaves its name.
 pub(crate) const HOP_HEADER: &str = "x-ekiden-hop";
 
-/// Why nobody is let in, with the sentence that says so.
+/// Why nobody is let in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
     /// 401: no token, or none that holds.
-    Unauthorized(&'static str),
+    Unauthorized(Unauthorized),
     /// 403.
-    Forbidden(String),
+    Forbidden(Forbidden),
     /// 508: the call has been here before (R6).
     Loop,
 }
@@ -59,10 +60,7 @@ pub(crate) fn check(
     unambiguous(parts)?;
     let access = origin(parts, allowed_origins)?;
     if matches!(access, Access::Plain) && text(&parts.headers, "sec-fetch-site") == "cross-site" {
-        return Err(Refusal::Forbidden(
-            "A page of another site asked for this. Add its origin to `allowed_origins` if it may."
-                .to_owned(),
-        ));
+        return Err(Refusal::Forbidden(Forbidden::OtherSite));
     }
     let hops = parts.headers.get_all(HOP_HEADER).iter().filter_map(|hop| hop.to_str().ok());
     if hops.flat_map(|hop| hop.split(',')).any(|hop| hop.trim() == instance) {
@@ -102,29 +100,19 @@ pub(crate) fn admit(
     listen: SocketAddr,
 ) -> Result<(), Refusal> {
     if query.is_some_and(holds_token) {
-        return Err(Refusal::Unauthorized(
-            "A token in a URL stays in logs and histories, so this one was not read. Send it as \
-             `Authorization: Bearer TOKEN`, and revoke it if others could read the URL.",
-        ));
+        return Err(Refusal::Unauthorized(Unauthorized::InUrl));
     }
     let beyond = beyond_loopback(listen);
     match (asked, shown) {
-        (_, Shown::Unknown) => Err(Refusal::Unauthorized(
-            "This token was revoked, or was never made here. Ask whoever runs this gateway for \
-             another.",
-        )),
+        (_, Shown::Unknown) => Err(Refusal::Unauthorized(Unauthorized::Unknown)),
         (Asks::Health, Shown::Nothing | Shown::Known(_)) => Ok(()),
-        (Asks::Calls | Asks::Admin, Shown::Nothing) if beyond => Err(Refusal::Unauthorized(
-            "This gateway asks for a token: send it as `Authorization: Bearer TOKEN` or \
-             `x-api-key: TOKEN`.",
-        )),
+        (Asks::Calls | Asks::Admin, Shown::Nothing) if beyond => {
+            Err(Refusal::Unauthorized(Unauthorized::None))
+        }
         (Asks::Calls | Asks::Admin, Shown::Nothing) | (Asks::Calls, Shown::Known(_)) => Ok(()),
         (Asks::Admin, Shown::Known(token)) => match token.made_as.scope {
             Scope::Admin => Ok(()),
-            Scope::Client => Err(Refusal::Forbidden(
-                "This token is for calls; the gateway's own interface takes an admin token."
-                    .to_owned(),
-            )),
+            Scope::Client => Err(Refusal::Forbidden(Forbidden::ForCalls)),
         },
     }
 }
@@ -149,7 +137,7 @@ pub(crate) enum Asks {
 /// A proxy before us may have read another request out of the same bytes.
 fn unambiguous(parts: &Parts) -> Result<(), Refusal> {
     match parts.headers.get_all(header::HOST).iter().nth(1) {
-        Some(_) => Err(Refusal::Forbidden("The request names two hosts.".to_owned())),
+        Some(_) => Err(Refusal::Forbidden(Forbidden::TwoHosts)),
         None => Ok(()),
     }
 }
@@ -172,15 +160,11 @@ fn host(parts: &Parts, listen: SocketAddr) -> Result<(), Refusal> {
         return Ok(());
     }
     let shown: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
-    if beyond {
-        return Err(Refusal::Forbidden(format!(
-            "The host `{shown}` may be anybody's. Send a token, as every call here needs one."
-        )));
-    }
-    Err(Refusal::Forbidden(format!(
-        "The host `{shown}` is not this machine. Use http://{listen} or http://localhost:{}.",
-        listen.port()
-    )))
+    Err(Refusal::Forbidden(if beyond {
+        Forbidden::AnyHost { host: shown }
+    } else {
+        Forbidden::OtherHost { host: shown, listen }
+    }))
 }
 
 fn origin(parts: &Parts, allowed: &[String]) -> Result<Access, Refusal> {
@@ -195,9 +179,7 @@ fn origin(parts: &Parts, allowed: &[String]) -> Result<Access, Refusal> {
         (false, _) if local_origin(origin) => Ok(Access::Plain),
         (false, _) => {
             let shown: String = origin.chars().filter(|c| !c.is_control()).take(120).collect();
-            Err(Refusal::Forbidden(format!(
-                "The origin `{shown}` may not call this gateway. Add it to `allowed_origins` if it may."
-            )))
+            Err(Refusal::Forbidden(Forbidden::Origin { origin: shown }))
         }
     }
 }

@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::BodyExt;
 
-use ekiden_config::show_size_bytes;
+use ekiden_config::{Language, say, show_size_bytes};
 use ekiden_dialect::Dialect;
 use ekiden_dialect::request::{self, BodyError, Request};
 use ekiden_dialect::write::{Fault, error};
@@ -21,7 +21,7 @@ use ekiden_dialect::write::{Fault, error};
 use crate::body::Body;
 use crate::front::coding::{self, Coding, CodingError};
 use crate::front::limits::{Bound, HeldBytes};
-use crate::front::reply::{refused, refused_as, response, retry_after};
+use crate::front::reply::{Asker, response, retry_after};
 use crate::tasks::Tasks;
 
 /// Larger bodies, and coded ones, are read off the runtime.
@@ -208,51 +208,71 @@ impl Gathered {
 
 impl IntakeError {
     /// The refusal in the asker's dialect.
-    pub(crate) fn into_response(self, dialect: Dialect) -> Response<Body> {
+    pub(crate) fn into_response(self, asker: Asker) -> Response<Body> {
+        let message = self.say(asker.language);
         match self {
-            Self::TooLarge(most) => {
-                let message = format!(
-                    "The body is larger than {} ({most} bytes), the limit of `limits.body_bytes_max`.",
-                    show_size_bytes(most)
-                );
-                refused(dialect, Fault::TooLarge, &message)
+            Self::TooLarge(_) => asker.refused(Fault::TooLarge, &message),
+            Self::NoRoom(_) => retry_after(asker.refused(Fault::Unavailable, &message), 1),
+            Self::Slow => {
+                asker.refused_as(StatusCode::REQUEST_TIMEOUT, Fault::InvalidRequest, &message)
             }
-            Self::NoRoom(most) => {
-                let message = format!(
-                    "Open calls hold {} of bodies, the limit of `limits.held_bytes_max`; this one was not \
-                     taken. Try again shortly.",
-                    show_size_bytes(most)
-                );
-                retry_after(refused(dialect, Fault::Unavailable, &message), 1)
+            Self::Cut | Self::BadCoding => asker.refused(Fault::InvalidRequest, &message),
+            Self::UnknownCoding(_) => asker.refused(Fault::UnsupportedMedia, &message),
+            Self::Body(body) => {
+                response(error(asker.dialect, Fault::InvalidRequest, &message, body.param()))
             }
-            Self::Slow => refused_as(
-                StatusCode::REQUEST_TIMEOUT,
-                dialect,
-                Fault::InvalidRequest,
+            Self::Internal => asker.refused(Fault::Internal, &message),
+        }
+    }
+
+    /// In words.
+    pub(crate) fn say(&self, language: Language) -> String {
+        match self {
+            Self::TooLarge(most) => say!(
+                language,
+                "The body is larger than {size} ({most} bytes), the limit of `limits.body_bytes_max`.",
+                "请求体大于 {size}（{most} 字节），即 `limits.body_bytes_max` 的上限。",
+                size = show_size_bytes(*most),
+                most,
+            ),
+            Self::NoRoom(most) => say!(
+                language,
+                "Open calls hold {size} of bodies, the limit of `limits.held_bytes_max`; this one was not taken. Try again shortly.",
+                "进行中的请求已占用 {size} 的请求体，即 `limits.held_bytes_max` 的上限；这一个没有接收。请稍后再试。",
+                size = show_size_bytes(*most),
+            ),
+            Self::Slow => say!(
+                language,
                 "The body came too slowly: 30 s passed without a piece of it, or 10 min in all.",
+                "请求体来得太慢：30 秒没有收到任何一段，或总共超过 10 分钟。",
             ),
             Self::Cut => {
-                refused(dialect, Fault::InvalidRequest, "The body broke off before its end.")
+                say!(language, "The body broke off before its end.", "请求体在结束之前中断。",)
             }
-            Self::UnknownCoding(name) => {
-                let message =
-                    format!("The content coding `{name}` is not read; {} are.", coding::KNOWN);
-                refused(dialect, Fault::UnsupportedMedia, &message)
-            }
-            Self::BadCoding => refused(
-                dialect,
-                Fault::InvalidRequest,
-                "The body does not follow the coding that `content-encoding` names.",
+            Self::UnknownCoding(name) => say!(
+                language,
+                "The content coding `{name}` is not read; {known} are.",
+                "不支持内容编码 `{name}`；支持的有 {known}。",
+                name,
+                known = coding::KNOWN,
             ),
-            Self::Body(body) => response(error(
-                dialect,
-                Fault::InvalidRequest,
-                &capitalised(&body.to_string()),
-                body.param(),
-            )),
-            Self::Internal => {
-                refused(dialect, Fault::Internal, "Reading the body failed; it is a bug of ours.")
-            }
+            Self::BadCoding => say!(
+                language,
+                "The body does not follow the coding that `content-encoding` names.",
+                "请求体与 `content-encoding` 所写的编码不符。",
+            ),
+            // The reader's words, which are its developer's, stay as they are.
+            Self::Body(body) => say!(
+                language,
+                "{what}",
+                "请求体不合要求：{what}",
+                what = capitalised(&body.to_string()),
+            ),
+            Self::Internal => say!(
+                language,
+                "Reading the body failed; it is a bug of ours.",
+                "读取请求体失败；这是我们的缺陷。",
+            ),
         }
     }
 }

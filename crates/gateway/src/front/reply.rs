@@ -2,13 +2,15 @@
 //!
 //! It refuses to word what a dialect words: errors of calls come from the dialect's own writer.
 
-use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
+use ekiden_config::Language;
 use ekiden_dialect::Dialect;
 use ekiden_dialect::write::{Fault, Reply, error};
 
 use crate::body::Body;
+use crate::front::client;
 
 /// A dialect's answer as HTTP.
 pub(crate) fn response(reply: Reply) -> Response<Body> {
@@ -23,21 +25,35 @@ pub(crate) fn response(reply: Reply) -> Response<Body> {
     response
 }
 
-/// An error in the asker's dialect.
-pub(crate) fn refused(dialect: Dialect, fault: Fault, message: &str) -> Response<Body> {
-    response(error(dialect, fault, message, None))
+/// Whoever is told that a request is not served: what it speaks, and what the person behind it reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Asker {
+    pub(crate) dialect: Dialect,
+    pub(crate) language: Language,
 }
 
-/// The same under a status that the dialects' own errors do not have.
-pub(crate) fn refused_as(
-    status: StatusCode,
-    dialect: Dialect,
-    fault: Fault,
-    message: &str,
-) -> Response<Body> {
-    let mut response = refused(dialect, fault, message);
-    *response.status_mut() = status;
-    response
+impl Asker {
+    /// Who sent these headers, in a dialect that is known.
+    pub(crate) fn of(dialect: Dialect, headers: &HeaderMap) -> Self {
+        Self { dialect, language: client::language(headers) }
+    }
+
+    /// An error in the asker's dialect.
+    pub(crate) fn refused(self, fault: Fault, message: &str) -> Response<Body> {
+        response(error(self.dialect, fault, message, None))
+    }
+
+    /// The same under a status that the dialects' own errors do not have.
+    pub(crate) fn refused_as(
+        self,
+        status: StatusCode,
+        fault: Fault,
+        message: &str,
+    ) -> Response<Body> {
+        let mut response = self.refused(fault, message);
+        *response.status_mut() = status;
+        response
+    }
 }
 
 /// Asks the client to come back, in seconds.

@@ -76,7 +76,8 @@ async fn r19_a_wish_that_names_nothing_or_too_much_is_told_the_forms() {
     ] {
         let answer = world.post("/api/v1/release", &wish).await;
         assert_eq!(answer.status, 400, "{wish}");
-        assert!(answer.message().contains("{\"all\": true}"), "{}", answer.message());
+        let told = format!("{} {}", answer.message(), answer.hint());
+        assert!(told.contains("{\"all\": true}"), "{told}");
     }
     assert_eq!(world.post("/api/v1/release", &json!({ "route": "chat/zzz" })).await.status, 200);
     assert_eq!(world.post("/api/v1/release", &json!({ "route": "no/such" })).await.status, 404);

@@ -67,7 +67,7 @@ async fn r46_each_key_takes_both_ends_of_its_bounds_by_the_interface_and_nothing
             for outside in [Some(most + 1), least.checked_sub(1)].into_iter().flatten() {
                 let refused = change(&world, set(outside)).await;
                 assert_eq!(refused.status, 409, "{path} = {outside}: {refused:?}");
-                let message = refused.message();
+                let message = format!("{} {}", refused.message(), refused.hint());
                 assert!(message.contains(key.name) && message.contains("from"), "{message}");
                 assert_eq!(world.file(), before, "{path}");
             }

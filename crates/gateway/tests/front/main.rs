@@ -15,6 +15,7 @@ mod catalog;
 mod ending;
 mod events;
 mod guards;
+mod languages;
 mod lookup;
 mod pause;
 mod settings;

@@ -101,9 +101,15 @@ async fn g07_whoever_changes_a_file_that_is_refused_hears_what_is_wrong_with_it(
     let told = change(&world, &seen, set).await;
     assert_eq!((told.status, told.json()["error"]["code"].clone()), (409, json!("refused")));
     let message = told.message();
-    for part in ["cannot be used", "config.toml:2: `reset_hour`", "mend it first"] {
+    for part in ["cannot be used", "config.toml:2: `reset_hour`"] {
         assert!(message.contains(part), "{message}");
     }
+    assert!(told.hint().contains("mend it first"), "{told:?}");
+    let problem = &told.json()["error"]["problems"][0];
+    assert_eq!((&problem["code"], &problem["line"]), (&json!("out_of_bounds"), &json!(2)));
+    world.post("/api/v1/settings/reload", &json!({})).await;
+    let shown = &world.get("/api/v1/state").await.json()["settings"]["refused"][0];
+    assert_eq!((&shown["code"], &shown["line"]), (&json!("out_of_bounds"), &json!(2)), "{shown}");
     assert_eq!(world.file(), text);
     assert_eq!(hash(&world).await, seen, "the last usable settings hold");
 }
@@ -133,7 +139,8 @@ async fn r46_what_does_not_fit_changes_nothing_and_names_the_bound() {
     ] {
         let refused = change(&world, &seen, changes.clone()).await;
         assert_eq!(refused.status, status, "{changes}: {refused:?}");
-        assert!(refused.message().contains(part), "{changes}: {}", refused.message());
+        let told = format!("{} {}", refused.message(), refused.hint());
+        assert!(told.contains(part), "{changes}: {told}");
         assert_eq!(world.file(), before, "{changes}");
     }
 }

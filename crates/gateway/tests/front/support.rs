@@ -143,6 +143,11 @@ impl Answer {
         self.json()["error"]["message"].as_str().expect("an error").to_owned()
     }
 
+    /// What an error of our own interface says can be done.
+    pub(crate) fn hint(&self) -> String {
+        self.json()["error"]["hint"].as_str().unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }

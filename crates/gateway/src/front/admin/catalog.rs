@@ -4,17 +4,15 @@
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use ekiden_config::{Config, MODELS_DATE, MODELS_SOURCE, Provider};
 
-use crate::body::Body;
 use crate::catalog::{Catalogs, Facts, ScanTrouble, Source, models_of};
 use crate::front::Front;
 
-use super::failure;
+use super::refusal::{Named, Refusal};
 
 /// Providers with their models.
 #[derive(Serialize, JsonSchema)]
@@ -101,13 +99,11 @@ impl Front {
         }
     }
 
-    pub(super) async fn rescan(&self, wish: Rescan) -> Result<Catalog, Box<Response<Body>>> {
+    pub(super) async fn rescan(&self, wish: Rescan) -> Result<Catalog, Box<Refusal>> {
         let plan = self.core.plan();
         let unknown = wish.providers.iter().find(|id| plan.config().provider(id).is_none());
         if let Some(id) = unknown {
-            let id: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
-            let message = format!("there is no provider `{id}`");
-            return Err(Box::new(failure(StatusCode::NOT_FOUND, "no_such_provider", &message)));
+            return Err(Refusal::no_such(Named::Provider, id));
         }
         // It goes on when whoever asked has left: the next look finds it done.
         let core = Arc::clone(&self.core);

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use http::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +12,11 @@ use ekiden_engine::{
     Call, CallId, CallSpec, Decision, Delivery, History, Purpose, Seating, SessionId,
 };
 
-use crate::body::Body;
 use crate::explain::{Step, route, steps};
 use crate::front::Front;
 use crate::plan::QueueRuntime;
+
+use super::refusal::Refusal;
 
 /// The call that is asked about.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ impl Front {
         &self,
         queue: &QueueRuntime,
         wish: &Wish,
-    ) -> Result<DryRun, Box<Response<Body>>> {
+    ) -> Result<DryRun, Box<Refusal>> {
         let names = self.core.names();
         let known = match wish.session.as_deref() {
             None => None,

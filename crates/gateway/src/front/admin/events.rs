@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -24,9 +24,10 @@ use crate::front::client::text;
 use crate::front::limits::Share;
 use crate::front::serve::{Stage, reached};
 
-use super::failure;
+use super::Answered;
 use super::journal::{Line, PlaceNamed};
 use super::ledger::AttemptLine;
+use super::refusal::Refusal;
 use super::shape::Today;
 
 /// Who may look on at once.
@@ -102,10 +103,9 @@ pub(in crate::front) struct CallLine {
 }
 
 impl Front {
-    pub(super) fn events(&self, headers: &HeaderMap) -> Response<Body> {
+    pub(super) fn events(&self, headers: &HeaderMap) -> Answered {
         let Some(place) = Share::of(&self.readers, 1) else {
-            let message = format!("{READERS_MAX} readers look on already");
-            return failure(StatusCode::SERVICE_UNAVAILABLE, "too_many_readers", &message);
+            return Err(Box::new(Refusal::TooManyReaders(READERS_MAX)));
         };
         let changes = &self.core.changes;
         let from = match text(headers, "last-event-id") {
@@ -128,7 +128,7 @@ impl Front {
         headers.insert(header::CONTENT_TYPE, kind);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        response
+        Ok(response)
     }
 }
 

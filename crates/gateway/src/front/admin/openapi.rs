@@ -21,7 +21,7 @@ pub(crate) fn document() -> Value {
             path.insert(operation.verb.name().to_ascii_lowercase(), entry);
         }
     }
-    let failure = answers.subschema_for::<super::Failure<'_>>();
+    let failure = answers.subschema_for::<super::refusal::Failure>();
     let mut schemas = bodies.take_definitions(true);
     schemas.extend(answers.take_definitions(true));
     json!({

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode};
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use ekiden_engine::Whose;
 use ekiden_store::Trouble;
 
-use crate::body::Body;
 use crate::front::Front;
 use crate::front::reply::json;
 
-use super::{failure, no_open_call};
+use super::Answered;
+use super::refusal::{NotKept, Refusal};
 
 /// Whom it concerns.
 #[derive(Deserialize, JsonSchema)]
@@ -50,11 +50,7 @@ pub(super) enum Ask {
 }
 
 impl Front {
-    pub(super) async fn pause(
-        &self,
-        ask: Ask,
-        wish: Wish,
-    ) -> Result<Response<Body>, Box<Response<Body>>> {
+    pub(super) async fn pause(&self, ask: Ask, wish: Wish) -> Answered {
         let session = wish.session.map(|named| self.session_named(&named)).transpose()?;
         let whose = session.map_or(Whose::All, Whose::Session);
         match ask {
@@ -65,17 +61,16 @@ impl Front {
         let store = Arc::clone(self.core.store());
         let kept = self.core.tasks().blocking(move || store.flush()).await;
         if let Err(trouble) = kept.unwrap_or(Err(Trouble::Ended)) {
-            let message = format!("it holds, but not beyond this process: {trouble}");
-            return Err(Box::new(failure(StatusCode::SERVICE_UNAVAILABLE, "not_kept", &message)));
+            return Err(Box::new(Refusal::NotKept(NotKept::Beyond(trouble))));
         }
         let session = session.map(|session| self.core.names().session_name(session));
         Ok(json(StatusCode::OK, &Told { paused: ask == Ask::Pause, session }))
     }
 
-    pub(super) fn stop_call(&self, call: String) -> Response<Body> {
+    pub(super) fn stop_call(&self, call: String) -> Answered {
         if self.core.stop(&call) {
-            return json(StatusCode::OK, &Stopped { stopped: call });
+            return Ok(json(StatusCode::OK, &Stopped { stopped: call }));
         }
-        no_open_call(&call)
+        Err(Refusal::no_open_call(&call))
     }
 }

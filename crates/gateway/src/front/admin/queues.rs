@@ -4,22 +4,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use ekiden_config::edit::{Change, EditError, key_at};
+use ekiden_config::edit::{Change, key_at};
 use ekiden_config::{Config, NAME_MAX_CHARS, Origin, Queue, Value};
 
-use crate::body::Body;
 use crate::front::Front;
 use crate::front::reply::json as answer;
 
-use super::failure;
+use super::Answered;
 use super::query::Query;
-use super::release::no_such;
-use super::settings::{ChangedTo, given, refused, seen, shown, tagged};
+use super::refusal::{Named, Refusal, Unfit};
+use super::settings::{ChangedTo, given, seen, shown, tagged};
 
 /// What an export says of itself.
 const FORMAT: &str = "ekiden-queues";
@@ -135,10 +134,8 @@ struct QueueImported {
     missing: Vec<String>,
 }
 
-type Told = Result<Response<Body>, Box<Response<Body>>>;
-
 impl Front {
-    pub(super) async fn create_queue(&self, headers: &HeaderMap, wish: NewQueue) -> Told {
+    pub(super) async fn create_queue(&self, headers: &HeaderMap, wish: NewQueue) -> Answered {
         let NewQueue { name, id, routes } = wish;
         let id = match id {
             Some(id) => id,
@@ -156,7 +153,7 @@ impl Front {
         headers: &HeaderMap,
         id: String,
         wish: QueueChange,
-    ) -> Told {
+    ) -> Answered {
         self.queue_there(&id)?;
         let mut changes = Vec::new();
         if let Some(name) = wish.name {
@@ -169,7 +166,7 @@ impl Front {
         self.made(headers, changes).await
     }
 
-    pub(super) async fn order_queues(&self, headers: &HeaderMap, wish: QueueOrder) -> Told {
+    pub(super) async fn order_queues(&self, headers: &HeaderMap, wish: QueueOrder) -> Answered {
         self.made(headers, vec![Change::OrderQueues { ids: wish.order }]).await
     }
 
@@ -179,13 +176,10 @@ impl Front {
         headers: &HeaderMap,
         id: String,
         query: &Query,
-    ) -> Told {
+    ) -> Answered {
         let candidates = self.queue_there(&id)?;
         if query.number("candidates") != Some(candidates as u64) {
-            let message = format!(
-                "{candidates} candidates go with it; say so with `?candidates={candidates}`"
-            );
-            return Err(Box::new(failure(StatusCode::CONFLICT, "not_confirmed", &message)));
+            return Err(Box::new(Refusal::NotConfirmed(candidates)));
         }
         let hash = self.edit(seen(headers), vec![Change::DeleteQueue { id: id.clone() }]).await?;
         let gone = QueueDeleted { deleted: id, candidates, hash: hash.to_string() };
@@ -199,10 +193,12 @@ impl Front {
         QueueFile { format: FORMAT.to_owned(), version: VERSION, queues }
     }
 
-    pub(super) async fn import_queues(&self, headers: &HeaderMap, file: QueueFile) -> Told {
+    pub(super) async fn import_queues(&self, headers: &HeaderMap, file: QueueFile) -> Answered {
         if file.format != FORMAT || file.version != VERSION {
-            let message = format!("`format` is \"{FORMAT}\" and `version` {VERSION}");
-            return Err(Box::new(failure(StatusCode::BAD_REQUEST, "bad_body", &message)));
+            return Err(Box::new(Refusal::Unfit(Unfit::ImportFormat {
+                format: FORMAT,
+                version: VERSION,
+            })));
         }
         let plan = self.core.plan();
         let mut ids = self.taken_ids().await;
@@ -226,16 +222,16 @@ impl Front {
         Ok(tagged(answer(StatusCode::CREATED, &told), &hash))
     }
 
-    async fn made(&self, headers: &HeaderMap, changes: Vec<Change>) -> Told {
+    async fn made(&self, headers: &HeaderMap, changes: Vec<Change>) -> Answered {
         let hash = self.edit(seen(headers), changes).await?;
         let told = ChangedTo { hash: hash.to_string() };
         Ok(tagged(answer(StatusCode::OK, &told), &hash))
     }
 
     /// How many candidates the queue has.
-    fn queue_there(&self, id: &str) -> Result<usize, Box<Response<Body>>> {
+    fn queue_there(&self, id: &str) -> Result<usize, Box<Refusal>> {
         let plan = self.core.plan();
-        let queue = plan.config().queue(id).ok_or_else(|| Box::new(no_such("queue", id)))?;
+        let queue = plan.config().queue(id).ok_or_else(|| Refusal::no_such(Named::Queue, id))?;
         Ok(queue.candidates.len())
     }
 
@@ -275,12 +271,9 @@ fn carried(config: &Config, queue: &Queue) -> QueueCarried {
 
 /// Whether names fit, before anything is made of them: what comes of them has no place in the file that
 /// is imported.
-fn named_well(queue: &QueueCarried, place: &str) -> Result<(), Box<Response<Body>>> {
+fn named_well(queue: &QueueCarried, place: &str) -> Result<(), Box<Refusal>> {
     let fits = |at: &str, path: &str, text: &str| {
-        let bad = |error: EditError| {
-            let message = format!("{place}{at}: {error}; {}", hint(&error));
-            Box::new(failure(StatusCode::BAD_REQUEST, "bad_body", &message))
-        };
+        let bad = |why| Box::new(Refusal::Unfit(Unfit::Name(format!("{place}{at}"), why)));
         given(path, &Json::String(text.to_owned())).map(drop).map_err(bad)
     };
     fits(".name", "queues.it.name", &queue.name)?;
@@ -296,13 +289,12 @@ fn missing(
     config: &Config,
     queue: &QueueCarried,
     place: &str,
-) -> Result<Vec<String>, Box<Response<Body>>> {
+) -> Result<Vec<String>, Box<Refusal>> {
     let mut missing = Vec::new();
     for (at, CandidateCarried { route, .. }) in queue.candidates.iter().enumerate() {
         let Some((provider, _)) = route.split_once('/') else {
-            let message =
-                format!("{place}.candidates[{at}].route: write a provider and a model, \"a/b\"");
-            return Err(Box::new(failure(StatusCode::BAD_REQUEST, "bad_body", &message)));
+            let place = format!("{place}.candidates[{at}].route");
+            return Err(Box::new(Refusal::Unfit(Unfit::ImportRoute { place })));
         };
         if config.provider(provider).is_none() {
             missing.push(route.clone());
@@ -317,12 +309,8 @@ fn taken_over(
     name: &str,
     queue: QueueCarried,
     place: &str,
-) -> Result<Vec<Change>, Box<Response<Body>>> {
-    let bad = |at: &str, error: EditError| {
-        let at =
-            EditError::Refused { message: format!("{place}{at}: {error}"), hint: hint(&error) };
-        Box::new(refused(&at))
-    };
+) -> Result<Vec<Change>, Box<Refusal>> {
+    let bad = |at: &str, why: Box<Refusal>| Box::new(Refusal::At(format!("{place}{at}"), why));
     let routes = queue.candidates.iter().map(|candidate| candidate.route.clone()).collect();
     let mut changes =
         vec![Change::AddQueue { id: id.to_owned(), name: Some(name.to_owned()), routes }];
@@ -331,7 +319,7 @@ fn taken_over(
         let at = format!(".settings.{key}");
         let own = !matches!(key.as_str(), "name" | "candidates") && !key.contains('.');
         if !own || key_at(&path).is_none() {
-            return Err(bad(&at, unknown_key()));
+            return Err(bad(&at, Box::new(Refusal::ImportKey)));
         }
         let value = given(&path, &value).map_err(|error| bad(&at, error))?;
         changes.push(Change::Set { path, value });
@@ -341,7 +329,7 @@ fn taken_over(
             let path = format!("queues.{id}.candidates.{number}.{key}");
             let at = format!(".candidates[{number}].options.{key}");
             if key == "route" || key.contains('.') || key_at(&path).is_none() {
-                return Err(bad(&at, unknown_key()));
+                return Err(bad(&at, Box::new(Refusal::ImportKey)));
             }
             let value = Some(given(&path, &value).map_err(|error| bad(&at, error))?);
             let (queue, route) = (id.to_owned(), route.clone());
@@ -349,22 +337,6 @@ fn taken_over(
         }
     }
     Ok(changes)
-}
-
-fn unknown_key() -> EditError {
-    let hint = "docs/configuration.md names the keys".to_owned();
-    EditError::Refused { message: "there is no such key".to_owned(), hint }
-}
-
-fn hint(error: &EditError) -> String {
-    match error {
-        EditError::Refused { hint, .. } => hint.clone(),
-        EditError::NoSuch { hint, .. } => hint.clone().unwrap_or_default(),
-        EditError::Conflict { .. }
-        | EditError::ReadOnly { .. }
-        | EditError::Invalid(_)
-        | EditError::Io { .. } => String::new(),
-    }
 }
 
 /// R40: equal names become `name (1)`.

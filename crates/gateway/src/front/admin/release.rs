@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use http::{Response, StatusCode};
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use ekiden_engine::{Place, Release, SessionId};
 
-use crate::body::Body;
 use crate::front::Front;
 use crate::front::reply::json;
 
-use super::failure;
-
-/// What a bad body is told.
-pub(super) const FORMS: &str = "{\"session\": KEY}, {\"session\": KEY, \"queue\": ID, \"route\": \
-     \"provider/model\"}, {\"route\": \"provider/model\"} or {\"all\": true}";
+use super::Answered;
+use super::forms::Form;
+use super::refusal::{Named, Refusal};
 
 /// What is to be let go: `session`; `session`, `queue` and `route`; `route`; or `all`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
@@ -52,39 +49,34 @@ pub(in crate::front) struct Ended {
 }
 
 impl Front {
-    pub(super) fn release(&self, wish: &Wish) -> Response<Body> {
-        let bad = || failure(StatusCode::BAD_REQUEST, "bad_release", &format!("write {FORMS}"));
+    pub(super) fn release(&self, wish: &Wish) -> Answered {
         let Wish { session, queue, route, all } = wish;
         let (release, released, for_everybody) =
             match (session.as_deref(), queue.as_deref(), route.as_deref(), all) {
                 (None, None, None, true) => (Release::All, "all", true),
                 (None, None, Some(route), false) => match self.known_route(route) {
                     true => (Release::Route(self.core.names().route(route)), "route", true),
-                    false => return no_such("route", route),
+                    false => return Err(Refusal::no_such(Named::Route, route)),
                 },
-                (Some(session), None, None, false) => match self.session_named(session) {
-                    Ok(session) => (Release::Session(session), "session", false),
-                    Err(refusal) => return *refusal,
-                },
+                (Some(session), None, None, false) => {
+                    (Release::Session(self.session_named(session)?), "session", false)
+                }
                 (Some(session), Some(queue), Some(route), false) => {
-                    let session = match self.session_named(session) {
-                        Ok(session) => session,
-                        Err(refusal) => return *refusal,
-                    };
+                    let session = self.session_named(session)?;
                     if !self.known_route(route) {
-                        return no_such("route", route);
+                        return Err(Refusal::no_such(Named::Route, route));
                     }
                     if !self.known_queue(queue) {
-                        return no_such("queue", queue);
+                        return Err(Refusal::no_such(Named::Queue, queue));
                     }
                     let names = self.core.names();
                     let (queue, route) = (names.queue(queue), names.route(route));
                     (Release::Place(Place { session, queue, route }), "place", false)
                 }
-                _ => return bad(),
+                _ => return Err(Box::new(Refusal::Body { form: Form::Release, detail: None })),
             };
         self.core.release(release);
-        json(StatusCode::OK, &Released { released, for_everybody })
+        Ok(json(StatusCode::OK, &Released { released, for_everybody }))
     }
 
     /// A name that is not configured must not become one by being asked for.
@@ -104,15 +96,12 @@ impl Front {
 
     /// A session by its key, or by the name in it if only one session bears it; `background` is the
     /// shared bucket.
-    pub(super) fn session_named(&self, name: &str) -> Result<SessionId, Box<Response<Body>>> {
-        self.session_if_known(name)?.ok_or_else(|| Box::new(no_such("session", name)))
+    pub(super) fn session_named(&self, name: &str) -> Result<SessionId, Box<Refusal>> {
+        self.session_if_known(name)?.ok_or_else(|| Refusal::no_such(Named::Session, name))
     }
 
     /// The same; `None`: no session bears the name.
-    pub(super) fn session_if_known(
-        &self,
-        name: &str,
-    ) -> Result<Option<SessionId>, Box<Response<Body>>> {
+    pub(super) fn session_if_known(&self, name: &str) -> Result<Option<SessionId>, Box<Refusal>> {
         let names = self.core.names();
         if name.is_empty() || name == "background" {
             return Ok(Some(SessionId::BACKGROUND));
@@ -124,18 +113,8 @@ impl Front {
         let mut bearing = names.sessions().into_iter().filter(|(_, key)| bare(key));
         match (bearing.next(), bearing.next()) {
             (Some((id, _)), None) => Ok(Some(id)),
-            (Some(_), Some(_)) => Err(Box::new(failure(
-                StatusCode::CONFLICT,
-                "ambiguous_session",
-                "sessions of several clients bear this name; use the whole key, as state shows it",
-            ))),
+            (Some(_), Some(_)) => Err(Box::new(Refusal::AmbiguousSession)),
             (None, _) => Ok(None),
         }
     }
-}
-
-pub(super) fn no_such(what: &str, name: &str) -> Response<Body> {
-    let name: String = name.chars().filter(|c| !c.is_control()).take(120).collect();
-    let message = format!("no {what} `{name}` is known");
-    failure(StatusCode::NOT_FOUND, &format!("no_such_{what}"), &message)
 }

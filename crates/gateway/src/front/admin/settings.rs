@@ -12,7 +12,9 @@ use serde_json::{Value as Json, json};
 
 use ekiden_config::edit::{Change, EditError, TextHash, key_at, value_from_text};
 use ekiden_config::keys::Kind;
-use ekiden_config::{Origin, Setting, Severity, Value, WELL_KNOWN, show_size_bytes, show_span_ms};
+use ekiden_config::{
+    KeysError, Language, Origin, Setting, Value, WELL_KNOWN, show_size_bytes, show_span_ms,
+};
 
 use crate::body::Body;
 use crate::front::Front;
@@ -20,8 +22,8 @@ use crate::front::client::text;
 use crate::front::reply::json as answer;
 use crate::settings::{KeyError, SettingsStatus};
 
-use super::failure;
-use super::release::no_such;
+use super::Answered;
+use super::refusal::{Named, NotKept, Refusal, Unfit};
 use super::state::SettingsState;
 
 /// All settings.
@@ -192,40 +194,25 @@ pub(super) fn seen(headers: &HeaderMap) -> Option<TextHash> {
 }
 
 impl Front {
-    pub(super) fn settings(&self) -> Response<Body> {
+    pub(super) fn settings(&self, language: Language) -> Response<Body> {
         let status = self.core.settings();
         let hash = status.hash.clone();
         let settings = self.core.plan().config().settings();
         let shown = Settings {
-            status: SettingsState::of(status),
+            status: SettingsState::of(status, language),
             settings: settings.into_iter().map(SettingShown::of).collect(),
         };
         tagged(answer(StatusCode::OK, &shown), &hash)
     }
 
-    pub(super) async fn change_settings(&self, headers: &HeaderMap, wish: Wish) -> Response<Body> {
-        let Some(seen) = seen(headers) else {
-            let message = "say in `If-Match` on which `hash` this was decided, as GET shows it";
-            return failure(StatusCode::PRECONDITION_REQUIRED, "no_precondition", message);
-        };
+    pub(super) async fn change_settings(&self, headers: &HeaderMap, wish: Wish) -> Answered {
+        let seen = seen(headers).ok_or(Refusal::NoPrecondition)?;
         if wish.changes.len() > 1_000 {
-            return failure(StatusCode::BAD_REQUEST, "bad_body", "at most 1,000 changes at once");
+            return Err(Box::new(Refusal::Unfit(Unfit::TooManyChanges)));
         }
         let changes: Result<Vec<_>, _> =
             wish.changes.into_iter().map(ChangeWished::change).collect();
-        match changes {
-            Ok(changes) => self.changed(Some(seen), changes).await.unwrap_or_else(|no| *no),
-            Err(error) => refused(&error),
-        }
-    }
-
-    /// Makes changes and tells the new hash.
-    async fn changed(
-        &self,
-        seen: Option<TextHash>,
-        changes: Vec<Change>,
-    ) -> Result<Response<Body>, Box<Response<Body>>> {
-        let hash = self.edit(seen, changes).await?;
+        let hash = self.edit(Some(seen), changes?).await?;
         let told = ChangedTo { hash: hash.to_string() };
         Ok(tagged(answer(StatusCode::OK, &told), &hash))
     }
@@ -236,95 +223,78 @@ impl Front {
         &self,
         seen: Option<TextHash>,
         changes: Vec<Change>,
-    ) -> Result<TextHash, Box<Response<Body>>> {
+    ) -> Result<TextHash, Box<Refusal>> {
         let core = Arc::clone(&self.core);
         let work = move || match seen {
             Some(seen) => core
                 .change_settings(&seen, &changes)
-                .map_err(|error| instead_of_conflict(error, &seen, &core.settings())),
+                .map_err(|error| instead_of_conflict(error, &seen, core.settings())),
             None => match core.change_settings(&core.settings().hash, &changes) {
                 Err(EditError::Conflict { now }) => core.change_settings(&now, &changes),
                 made => made,
-            },
+            }
+            .map_err(Into::into),
         };
-        match self.core.tasks().blocking(work).await {
-            Ok(Ok(hash)) => Ok(hash),
-            Ok(Err(error)) => Err(Box::new(refused(&error))),
-            Err(_) => Err(Box::new(not_kept("the gateway is stopping"))),
-        }
+        self.core
+            .tasks()
+            .blocking(work)
+            .await
+            .unwrap_or_else(|_| Err(Box::new(Refusal::NotKept(NotKept::Stopping))))
     }
 
     /// Looks at the file now, rather than within a second.
-    pub(super) async fn reload_settings(&self) -> Response<Body> {
+    pub(super) async fn reload_settings(&self) -> Answered {
         let core = Arc::clone(&self.core);
-        match self.core.tasks().blocking(move || core.reload_settings()).await {
-            Ok(Ok(())) => {
-                let hash = self.core.settings().hash;
-                tagged(answer(StatusCode::OK, &ChangedTo { hash: hash.to_string() }), &hash)
-            }
-            Ok(Err(problems)) => {
-                failure(StatusCode::BAD_REQUEST, "invalid_settings", &problems.to_string())
-            }
-            Err(_) => not_kept("the gateway is stopping"),
-        }
+        let looked = self.core.tasks().blocking(move || core.reload_settings()).await;
+        looked.map_err(|_| Refusal::NotKept(NotKept::Stopping))?.map_err(Refusal::Invalid)?;
+        let hash = self.core.settings().hash;
+        Ok(tagged(answer(StatusCode::OK, &ChangedTo { hash: hash.to_string() }), &hash))
     }
 
-    pub(super) async fn store_key(&self, provider: String, wish: KeyWish) -> Response<Body> {
+    pub(super) async fn store_key(&self, provider: String, wish: KeyWish) -> Answered {
         // Where no file names providers, its key is what makes a well-known one a finding (G8).
         let known = WELL_KNOWN.iter().any(|known| known.id == provider);
         if !known && self.core.plan().config().provider(&provider).is_none() {
-            return no_such("provider", &provider);
+            return Err(Refusal::no_such(Named::Provider, &provider));
         }
         let (core, named) = (Arc::clone(&self.core), provider.clone());
         let key = SecretString::from(wish.key.0);
         let stored = self.core.tasks().blocking(move || core.store_key(&named, &key)).await;
-        key_told(provider, stored.map(|stored| stored.map(|()| true)))
+        match stored.map_err(|_| Refusal::NotKept(NotKept::Stopping))? {
+            Ok(()) => Ok(answer(StatusCode::OK, &KeyChanged { provider, stored: true })),
+            Err(KeyError::Keys(why @ KeysError::NoKey)) => {
+                Err(Box::new(Refusal::Unfit(Unfit::Key(why))))
+            }
+            Err(error) => Err(Box::new(Refusal::NotKept(NotKept::Key(error)))),
+        }
     }
 
-    pub(super) async fn forget_key(&self, provider: String) -> Response<Body> {
+    pub(super) async fn forget_key(&self, provider: String) -> Answered {
         let (core, named) = (Arc::clone(&self.core), provider.clone());
-        match self.core.tasks().blocking(move || core.forget_key(&named)).await {
-            Ok(Ok(false)) => no_such("key", &provider),
-            forgotten => key_told(provider, forgotten.map(|there| there.map(|_| false))),
+        let forgotten = self.core.tasks().blocking(move || core.forget_key(&named)).await;
+        let there_was = forgotten
+            .map_err(|_| Refusal::NotKept(NotKept::Stopping))?
+            .map_err(|error| Refusal::NotKept(NotKept::Key(error)))?;
+        if !there_was {
+            return Err(Refusal::no_such(Named::Key, &provider));
         }
+        Ok(answer(StatusCode::OK, &KeyChanged { provider, stored: false }))
     }
 }
 
 /// Whoever saw what runs has missed nothing that could be used: a file that is refused is the cause,
 /// and looking again would show the same.
-fn instead_of_conflict(error: EditError, seen: &TextHash, status: &SettingsStatus) -> EditError {
-    match (&error, &status.refused) {
+fn instead_of_conflict(error: EditError, seen: &TextHash, status: SettingsStatus) -> Box<Refusal> {
+    match (&error, status.refused) {
         (EditError::Conflict { .. }, Some(problems)) if *seen == status.hash => {
-            let first = problems.list.iter().find(|one| one.severity == Severity::Error);
-            let why = first.map_or("", |one| &one.message);
-            let line = first.and_then(|one| one.place.as_ref()).map(|place| place.line);
-            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-            EditError::Refused {
-                message: format!(
-                    "the settings file cannot be used as it stands: {}{line}: {why}",
-                    problems.file
-                ),
-                hint: "mend it first; until then the last usable settings hold".to_owned(),
-            }
+            Box::new(Refusal::Unusable(problems))
         }
-        _ => error,
-    }
-}
-
-fn key_told<E>(provider: String, done: Result<Result<bool, KeyError>, E>) -> Response<Body> {
-    use ekiden_config::KeysError;
-    match done {
-        Ok(Ok(stored)) => answer(StatusCode::OK, &KeyChanged { provider, stored }),
-        Ok(Err(KeyError::Keys(error @ KeysError::NoKey))) => {
-            failure(StatusCode::BAD_REQUEST, "bad_body", &error.to_string())
-        }
-        Ok(Err(error)) => not_kept(&error.to_string()),
-        Err(_) => not_kept("the gateway is stopping"),
+        _ => error.into(),
     }
 }
 
 impl ChangeWished {
-    fn change(self) -> Result<Change, EditError> {
+    fn change(self) -> Result<Change, Box<Refusal>> {
         Ok(match self {
             Self::Set { path, value } => Change::Set { value: given(&path, &value)?, path },
             Self::Unset { path } => Change::Unset { path },
@@ -345,14 +315,11 @@ impl ChangeWished {
 }
 
 /// A value as JSON has it, for the key of that path.
-pub(super) fn given(path: &str, value: &Json) -> Result<Value, EditError> {
-    let misfit = || EditError::Refused {
-        message: format!("`{path}` does not take this"),
-        hint: "write true, 3, \"45s\", [\"a\"] or {\"name\": \"text\"}".to_owned(),
-    };
+pub(super) fn given(path: &str, value: &Json) -> Result<Value, Box<Refusal>> {
+    let misfit = || Box::new(Refusal::Value { path: path.to_owned() });
     match value {
-        Json::String(text) => value_from_text(path, text),
-        Json::Bool(_) | Json::Number(_) => value_from_text(path, &value.to_string()),
+        Json::String(text) => Ok(value_from_text(path, text)?),
+        Json::Bool(_) | Json::Number(_) => Ok(value_from_text(path, &value.to_string())?),
         Json::Array(list) => {
             let texts = list.iter().map(|entry| entry.as_str().map(str::to_owned));
             texts.collect::<Option<_>>().map(Value::Texts).ok_or_else(misfit)
@@ -428,33 +395,9 @@ impl TakesShown {
     }
 }
 
-/// Why a change was not made, for a caller.
-pub(super) fn refused(error: &EditError) -> Response<Body> {
-    let told = |status, code, hint: &str| {
-        let message = if hint.is_empty() { error.to_string() } else { format!("{error}; {hint}") };
-        failure(status, code, &message)
-    };
-    match error {
-        EditError::Conflict { now } => {
-            tagged(told(StatusCode::PRECONDITION_FAILED, "changed", "look again"), now)
-        }
-        EditError::ReadOnly { .. } => told(StatusCode::CONFLICT, "read_only", ""),
-        EditError::NoSuch { hint, .. } => {
-            told(StatusCode::NOT_FOUND, "no_such_setting", hint.as_deref().unwrap_or_default())
-        }
-        EditError::Refused { hint, .. } => told(StatusCode::CONFLICT, "refused", hint),
-        EditError::Invalid(_) => told(StatusCode::BAD_REQUEST, "invalid_settings", ""),
-        EditError::Io { .. } => told(StatusCode::SERVICE_UNAVAILABLE, "not_kept", ""),
-    }
-}
-
 pub(super) fn tagged(mut response: Response<Body>, hash: &TextHash) -> Response<Body> {
     if let Ok(tag) = HeaderValue::try_from(format!("\"{hash}\"")) {
         response.headers_mut().insert(header::ETAG, tag);
     }
     response
-}
-
-fn not_kept(why: &str) -> Response<Body> {
-    failure(StatusCode::SERVICE_UNAVAILABLE, "not_kept", why)
 }

@@ -12,7 +12,7 @@ use ekiden_engine::{
     Day, Holder, Now, Quarantine, QueueId, RouteId, RouteStatus, SessionId, SessionStatus, Speed,
 };
 
-use ekiden_config::Severity;
+use ekiden_config::{Language, Mistake, Problems, Severity};
 use ekiden_store::{Evidence, Place, Trouble};
 
 use crate::front::Front;
@@ -87,7 +87,9 @@ pub(in crate::front) struct SettingsState {
 
 /// One thing that is wrong with the settings.
 #[derive(Serialize, JsonSchema)]
-struct SettingsProblem {
+pub(super) struct SettingsProblem {
+    /// For programs (docs/settings.md lists them).
+    code: &'static str,
     /// From 1.
     line: Option<usize>,
     /// In characters, from 1.
@@ -98,23 +100,39 @@ struct SettingsProblem {
     hint: Option<String>,
 }
 
+impl SettingsProblem {
+    /// What refuses settings.
+    pub(super) fn errors_of(problems: &Problems, language: Language) -> Vec<Self> {
+        let errors = problems.list.iter().filter(|one| one.severity == Severity::Error);
+        let told = errors.map(|problem| Self {
+            line: problem.place.as_ref().map(|place| place.line),
+            column: problem.place.as_ref().map(|place| place.column),
+            ..Self::of_mistake(&problem.mistake, language)
+        });
+        told.collect()
+    }
+
+    /// What stands in no file.
+    pub(super) fn of_mistake(mistake: &Mistake, language: Language) -> Self {
+        Self {
+            code: mistake.code(),
+            line: None,
+            column: None,
+            message: mistake.message(language),
+            hint: mistake.hint(language),
+        }
+    }
+}
+
 impl SettingsState {
-    pub(super) fn of(status: SettingsStatus) -> Self {
-        let problems = status.refused.into_iter().flat_map(|problems| problems.list);
-        let errors = problems.filter(|problem| problem.severity == Severity::Error);
+    pub(super) fn of(status: SettingsStatus, language: Language) -> Self {
+        let refused = status.refused.as_ref();
         Self {
             file: status.file.map(|file| file.display().to_string()),
             hash: status.hash.to_string(),
             since_ms: status.since_ms,
-            refused: errors
-                .map(|problem| SettingsProblem {
-                    line: problem.place.as_ref().map(|place| place.line),
-                    column: problem.place.as_ref().map(|place| place.column),
-                    message: problem.message,
-                    hint: problem.hint,
-                })
-                .collect(),
-            read_only: status.read_only,
+            refused: refused.map_or_else(Vec::new, |all| SettingsProblem::errors_of(all, language)),
+            read_only: status.read_only.map(|why| why.say(language)),
             after_restart: status.after_restart,
         }
     }
@@ -257,7 +275,7 @@ struct Seen {
 
 impl Front {
     /// Everything, with at most so many sessions.
-    pub(super) fn state(&self, plan: &Arc<Plan>, most: usize) -> State {
+    pub(super) fn state(&self, plan: &Arc<Plan>, most: usize, language: Language) -> State {
         let mut seen = self.seen();
         let (store, keeping) = (self.core.store(), self.core.keeping());
         let page = self.page(None, most);
@@ -280,7 +298,7 @@ impl Front {
                 folder: keeping.folder.as_ref().map(|folder| folder.display().to_string()),
                 why_not: keeping.why_not.clone(),
             },
-            settings: SettingsState::of(self.core.settings()),
+            settings: SettingsState::of(self.core.settings(), language),
             pauses: self.core.pauses(),
             queues: plan.queues().iter().map(|queue| self.queue_state(queue, &seen)).collect(),
             sessions: self.session_states(&page, &mut seen),

@@ -4,20 +4,18 @@
 
 use std::sync::Arc;
 
-use ekiden_config::Budget;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use schemars::JsonSchema;
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
-use crate::body::Body;
 use crate::front::Front;
 use crate::front::guard::beyond_loopback;
 use crate::front::reply::json;
 use crate::tokens::{LastToken, NewToken, Scope, Token, TokensError};
 
-use super::failure;
-use super::release::no_such;
+use super::Answered;
+use super::refusal::{Named, NotKept, Refusal, Unfit};
 
 /// All tokens, oldest first.
 #[derive(Serialize, JsonSchema)]
@@ -104,33 +102,27 @@ impl Front {
         }
     }
 
-    pub(super) async fn make_token(&self, wish: Wish) -> Response<Body> {
+    pub(super) async fn make_token(&self, wish: Wish) -> Answered {
         let Wish { name, scope, queues, calls_max, budget_per_day } = wish;
         let fits =
             calls_max.is_none_or(|most| (1..=1_000_000).contains(&most)) && queues.len() <= 100;
         if !fits {
-            let message = "`calls_max` is from 1 to 1000000, and `queues` holds at most 100 ids";
-            return failure(StatusCode::BAD_REQUEST, "bad_body", message);
+            return Err(Box::new(Refusal::Unfit(Unfit::TokenBounds)));
         }
         if let Some(unknown) = queues.iter().find(|id| self.core.plan().queue(id).is_none()) {
-            return no_such("queue", unknown);
+            return Err(Refusal::no_such(Named::Queue, unknown));
         }
         let Ok(budget_per_day) = budget_per_day.map(|text| text.parse()).transpose() else {
-            let message = format!("write `budget_per_day` as `{}`", Budget::EXAMPLE);
-            return failure(StatusCode::BAD_REQUEST, "bad_body", &message);
+            return Err(Box::new(Refusal::Unfit(Unfit::Budget)));
         };
         let wish = NewToken { name, scope, queues, calls_max, budget_per_day };
         let (core, made_ms) = (Arc::clone(&self.core), self.core.clock().now().wall_ms);
         let made = self.core.tasks().blocking(move || core.tokens.make(wish, made_ms)).await;
-        match made {
-            Ok(Ok((token, text))) => {
-                let token_text = text.expose_secret().to_owned();
-                let made = Made { token: token_text, made: self.token_shown(&token) };
-                json(StatusCode::CREATED, &made)
-            }
-            Ok(Err(error)) => refused(&error),
-            Err(_) => not_kept("the gateway is stopping"),
-        }
+        let (token, text) =
+            made.map_err(|_| Refusal::NotKept(NotKept::Stopping))?.map_err(Refusal::Tokens)?;
+        let token_text = text.expose_secret().to_owned();
+        let made = Made { token: token_text, made: self.token_shown(&token) };
+        Ok(json(StatusCode::CREATED, &made))
     }
 
     fn token_shown(&self, token: &Token) -> TokenShown {
@@ -149,33 +141,14 @@ impl Front {
         }
     }
 
-    pub(super) async fn revoke_token(&self, id: String) -> Response<Body> {
+    pub(super) async fn revoke_token(&self, id: String) -> Answered {
         let last = if beyond_loopback(self.listen) { LastToken::Stays } else { LastToken::MayGo };
         let (core, asked) = (Arc::clone(&self.core), id.clone());
         let revoked = self.core.tasks().blocking(move || core.tokens.revoke(&asked, last)).await;
-        match revoked {
-            Ok(Ok(())) => json(StatusCode::OK, &Revoked { revoked: id }),
-            Ok(Err(TokensError::Unknown)) => no_such("token", &id),
-            Ok(Err(error)) => refused(&error),
-            Err(_) => not_kept("the gateway is stopping"),
+        match revoked.map_err(|_| Refusal::NotKept(NotKept::Stopping))? {
+            Ok(()) => Ok(json(StatusCode::OK, &Revoked { revoked: id })),
+            Err(TokensError::Unknown) => Err(Refusal::no_such(Named::Token, &id)),
+            Err(error) => Err(Box::new(Refusal::Tokens(error))),
         }
     }
-}
-
-fn refused(error: &TokensError) -> Response<Body> {
-    match error {
-        TokensError::TooMany => {
-            failure(StatusCode::CONFLICT, "too_many_tokens", &error.to_string())
-        }
-        TokensError::BadName => failure(StatusCode::BAD_REQUEST, "bad_body", &error.to_string()),
-        TokensError::Last => failure(StatusCode::CONFLICT, "last_token", &error.to_string()),
-        TokensError::Unknown => failure(StatusCode::NOT_FOUND, "no_such_token", &error.to_string()),
-        TokensError::Io { .. } | TokensError::Unreadable { .. } | TokensError::NoRandom => {
-            not_kept(&error.to_string())
-        }
-    }
-}
-
-fn not_kept(why: &str) -> Response<Body> {
-    failure(StatusCode::SERVICE_UNAVAILABLE, "not_kept", why)
 }
