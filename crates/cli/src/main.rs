@@ -43,6 +43,12 @@ use crate::args::{Asked, Task};
 use crate::failure::{Ended, Failure};
 use crate::terminal::Terminal;
 
+/// A connection goes on wherever a thread is free, so that its buffers are often freed by another
+/// thread than made them. glibc's allocator makes the one wait for the other then.
+#[cfg(not(windows))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let terminal = Terminal::open(&ProcessEnv);
     let result = args::read(&terminal, std::env::args_os()).and_then(|asked| match asked {
