@@ -106,7 +106,7 @@ impl Say for Asking {
     }
 
     fn chinese(&self) -> String {
-        "正在向各上游询问其模型".to_owned()
+        "正在向各提供方询问其模型".to_owned()
     }
 }
 

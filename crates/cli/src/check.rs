@@ -136,7 +136,7 @@ impl Say for NothingUsable {
     }
 
     fn chinese(&self) -> String {
-        "没有可用的队列：任何候选都缺少所需，所有调用都会被拒绝".to_owned()
+        "没有可用的队列：任何候选都缺少所需，所有请求都会被拒绝".to_owned()
     }
 }
 

@@ -252,7 +252,7 @@ impl Say for Column {
             Self::Key(By::Queue) => "队列",
             Self::Key(By::Candidate) => "候选",
             Self::Key(By::Session) => "会话",
-            Self::Key(By::Call) => "调用",
+            Self::Key(By::Call) => "请求",
             Self::Key(By::Token) => "令牌",
             Self::Cost => "费用",
             Self::DroppedCost => "丢弃费用",

@@ -90,8 +90,8 @@ impl Say for Done<'_> {
     fn chinese(&self) -> String {
         let whose = self.session.map_or_else(String::new, |key| format!("会话 {key} 的"));
         match self.ask {
-            Ask::Pause => format!("已暂停：{whose}调用不再坚持，直到 `ekiden resume`"),
-            Ask::Resume => format!("已恢复：{whose}调用继续坚持"),
+            Ask::Pause => format!("已暂停：{whose}请求不再坚持，直到 `ekiden resume`"),
+            Ask::Resume => format!("已恢复：{whose}请求继续坚持"),
         }
     }
 }
@@ -104,7 +104,7 @@ impl Say for Stopped<'_> {
     }
 
     fn chinese(&self) -> String {
-        format!("调用 {} 已停止", self.0)
+        format!("请求 {} 已停止", self.0)
     }
 }
 
@@ -116,7 +116,7 @@ impl Say for NothingOpen {
     }
 
     fn chinese(&self) -> String {
-        "没有进行中的调用".to_owned()
+        "没有进行中的请求".to_owned()
     }
 }
 

@@ -210,7 +210,7 @@ impl Say for Unknown<'_> {
     }
 
     fn chinese(&self) -> String {
-        format!("没有上游 `{}`", self.0)
+        format!("没有提供方 `{}`", self.0)
     }
 }
 
@@ -234,6 +234,6 @@ impl Say for NoProvider {
     }
 
     fn chinese(&self) -> String {
-        "没有上游".to_owned()
+        "没有提供方".to_owned()
     }
 }

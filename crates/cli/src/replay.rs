@@ -349,6 +349,6 @@ impl Say for NameATrace {
     }
 
     fn chinese(&self) -> String {
-        "请给出轨迹文件、`-`，或正在运行的网关上的调用 id".to_owned()
+        "请给出轨迹文件、`-`，或正在运行的网关上的请求 id".to_owned()
     }
 }

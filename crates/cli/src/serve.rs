@@ -254,7 +254,7 @@ impl Say for NothingYet {
              写配置文件   {}   （立即生效）\n  \
              设置密钥     {}\n  \
              先看演示     ekiden demo\n\
-             在此之前，每次调用都会得知其队列没有候选。",
+             在此之前，每次请求都会得知其队列没有候选。",
             self.path,
             variable("DEEPSEEK_API_KEY", "sk-…") + "   # 或 ANTHROPIC_API_KEY 等；然后重新启动",
         )
@@ -328,7 +328,7 @@ impl Say for Clients<'_> {
         };
         format!(
             "填入客户端（密钥任意，不会外传）：\n{}  模型：{}\n\n\
-             之后用 `ekiden why last` 查看调用经过。按 Ctrl-C 结束网关。",
+             之后用 `ekiden why last` 查看请求经过。按 Ctrl-C 结束网关。",
             self.lines(who),
             self.models(),
         )
@@ -345,7 +345,7 @@ impl Say for Stopping {
 
     fn chinese(&self) -> String {
         let span = ekiden_config::show_span_ms(self.0.drain_ms);
-        format!("不再接受调用；未完成的最多再等 {span}，再次中断则立即结束")
+        format!("不再接受请求；未完成的最多再等 {span}，再次中断则立即结束")
     }
 }
 

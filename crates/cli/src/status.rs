@@ -176,7 +176,7 @@ impl Say for Now<'_> {
         let Open { calls, waiting } = self.0.open;
         let waiting =
             if waiting > 0 { format!("，其中 {waiting} 个在等待") } else { String::new() };
-        format!("{calls} 个调用未完成{waiting}；再过 {} 换日", self.left().chinese())
+        format!("{calls} 个请求未完成{waiting}；再过 {} 换日", self.left().chinese())
     }
 }
 
@@ -205,7 +205,7 @@ impl Say for NotKept<'_> {
             "ended" => "写入任务已结束",
             other => other,
         };
-        format!("学到的内容暂时无法保存：{why}；调用照常服务")
+        format!("学到的内容暂时无法保存：{why}；请求照常服务")
     }
 }
 

@@ -269,7 +269,7 @@ impl Say for Column {
             Self::Name => "名字",
             Self::Scope => "用途",
             Self::Queues => "队列",
-            Self::Calls => "未完成调用",
+            Self::Calls => "未完成请求",
             Self::Budget => "每日预算",
             Self::Made => "创建于",
         }

@@ -301,7 +301,7 @@ impl Say for Heading<'_> {
     fn chinese(&self) -> String {
         let CallTold { call, queue, dialect, streamed, .. } = self.0;
         let way = if *streamed { "流式" } else { "非流式" };
-        format!("调用 {call}，队列 {queue}，{dialect}，{way}")
+        format!("请求 {call}，队列 {queue}，{dialect}，{way}")
     }
 }
 
@@ -498,7 +498,7 @@ impl Say for ToldWord {
             "do_not_retry" => "「不要重试」的错误：今天不会恢复".to_owned(),
             "empty_queue" => "错误：队列没有候选".to_owned(),
             "local_network" => "错误：本机网络有问题".to_owned(),
-            "deadline" => "错误：调用自身的时间已到".to_owned(),
+            "deadline" => "错误：请求自身的时间已到".to_owned(),
             "broken" => {
                 let why =
                     self.class().map_or(String::new(), |class| format!("：{}", class.chinese()));

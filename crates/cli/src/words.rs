@@ -107,13 +107,13 @@ impl Say for Reason {
 
     fn chinese(&self) -> String {
         match self {
-            Self::Tried => "本次调用已经试过".to_owned(),
-            Self::Missing => "没有配置它的上游".to_owned(),
+            Self::Tried => "本次请求已经试过".to_owned(),
+            Self::Missing => "没有配置它的提供方".to_owned(),
             Self::Quarantined(class) => format!("在此处隔离中（{}）", class.chinese()),
-            Self::ParoleRunning => "另一个调用正在试探它".to_owned(),
+            Self::ParoleRunning => "另一个请求正在试探它".to_owned(),
             Self::Cooling(ms) => format!("冷却中，还有 {}", Span(*ms).chinese()),
             Self::StandIn => "限制已过，等本会话的另一次运行结束".to_owned(),
-            Self::Probing => "冷却之后，另一个调用正在试它".to_owned(),
+            Self::Probing => "冷却之后，另一个请求正在试它".to_owned(),
             Self::Full => "没有空席位".to_owned(),
             Self::Resting(ms) => format!("收工歇，还有 {}", Span(*ms).chinese()),
             Self::WindowTooSmall => "它的上下文窗口装不下这段对话".to_owned(),
@@ -142,7 +142,7 @@ impl Say for WaitFor {
             Self::Parole => "等可以试探",
             Self::StandIn => "等本会话的另一次运行结束",
             Self::Seat => "等空席位",
-            Self::Probe => "等冷却后先行的那个调用",
+            Self::Probe => "等冷却后先行的那个请求",
             Self::Round => "等下一轮",
         }
         .to_owned()
@@ -294,8 +294,8 @@ impl Say for LastWord {
             Self::DoNotRetry => "「不要重试」的错误：今天不会恢复".to_owned(),
             Self::EmptyQueue => "错误：队列没有候选".to_owned(),
             Self::LocalNetwork => "错误：本机网络有问题".to_owned(),
-            Self::Deadline => "错误：调用自身的时间已到".to_owned(),
-            Self::Stopped => "错误：有人停止了这次调用".to_owned(),
+            Self::Deadline => "错误：请求自身的时间已到".to_owned(),
+            Self::Stopped => "错误：有人停止了这次请求".to_owned(),
             Self::Broken(_, class) => format!("以错误结束，而不是正常结尾：{}", class.chinese()),
         }
     }

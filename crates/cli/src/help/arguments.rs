@@ -42,7 +42,7 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
     ArgumentWords {
         id: "call",
         english: "A call's id, or `last`",
-        chinese: "调用的 id，或 `last`",
+        chinese: "请求的 id，或 `last`",
     },
     ArgumentWords { id: "queue", english: "A queue's id", chinese: "队列的 id" },
     ArgumentWords {
@@ -50,7 +50,7 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
         english: "A session's key, or its own name",
         chinese: "会话的键，或它自己的名字",
     },
-    ArgumentWords { id: "route", english: "`provider/model`", chinese: "`上游/模型`" },
+    ArgumentWords { id: "route", english: "`provider/model`", chinese: "`提供方/模型`" },
     ArgumentWords {
         id: "all", english: "Everything, for everybody", chinese: "全部，对所有会话"
     },
@@ -62,14 +62,14 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
     ArgumentWords {
         id: "of_call",
         english: "Only what this call led to",
-        chinese: "只看这次调用引起的",
+        chinese: "只看这次请求引起的",
     },
     ArgumentWords { id: "of_session", english: "Only this session", chinese: "只看这个会话" },
     ArgumentWords { id: "of_queue", english: "Only this queue", chinese: "只看这个队列" },
     ArgumentWords {
         id: "of_route",
         english: "Only this route, `provider/model`",
-        chinese: "只看这条路由（`上游/模型`）",
+        chinese: "只看这条线路（`提供方/模型`）",
     },
     ArgumentWords { id: "what", english: "Only entries of this kind", chinese: "只看这一类" },
     ArgumentWords {
@@ -99,12 +99,12 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
     ArgumentWords {
         id: "only",
         english: "It may call only this queue; may be repeated",
-        chinese: "只能调用这个队列；可重复",
+        chinese: "只能请求这个队列；可重复",
     },
     ArgumentWords {
         id: "calls_max",
         english: "How many of its calls may be open at once",
-        chinese: "同时未完成的调用上限",
+        chinese: "同时未完成的请求上限",
     },
     ArgumentWords {
         id: "token",
@@ -114,7 +114,7 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
     ArgumentWords {
         id: "trace",
         english: "A file, `-` for standard input, or a call's id (or `last`) at the running gateway",
-        chinese: "文件、`-`（标准输入），或网关上某次调用的 id（或 `last`）",
+        chinese: "文件、`-`（标准输入），或网关上某次请求的 id（或 `last`）",
     },
     ArgumentWords {
         id: "rules",
@@ -126,7 +126,7 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
     ArgumentWords {
         id: "routes",
         english: "Candidates in order, `provider/model`",
-        chinese: "候选，按顺序（`上游/模型`）",
+        chinese: "候选，按顺序（`提供方/模型`）",
     },
     ArgumentWords { id: "id", english: "What clients ask for", chinese: "客户端使用的 id" },
     ArgumentWords { id: "yes", english: "Do not ask", chinese: "不再询问" },
@@ -145,7 +145,7 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
         english: "The file, or `-` for standard input",
         chinese: "文件，或 `-`（标准输入）",
     },
-    ArgumentWords { id: "provider", english: "A provider's id", chinese: "上游的 id" },
+    ArgumentWords { id: "provider", english: "A provider's id", chinese: "提供方的 id" },
     ArgumentWords {
         id: "some_key",
         english: "A key, or what several begin with",
@@ -165,12 +165,12 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
     ArgumentWords {
         id: "some_providers",
         english: "These providers alone, by their ids",
-        chinese: "只限这些上游（id）",
+        chinese: "只限这些提供方（id）",
     },
     ArgumentWords {
         id: "open_call",
         english: "An open call's id, or `last`",
-        chinese: "进行中调用的 id，或 `last`",
+        chinese: "进行中请求的 id，或 `last`",
     },
     ArgumentWords {
         id: "budget",

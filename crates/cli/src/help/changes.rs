@@ -102,7 +102,7 @@ Examples:
         chinese: (
             "删除队列及其候选；先询问",
             "\
-仍指名它的调用由第一个队列作答。最后一个队列不能删除。
+仍指名它的请求由第一个队列作答。最后一个队列不能删除。
 --json：`deleted`、`candidates`、`hash`。
 
 示例：
@@ -227,7 +227,7 @@ Examples:
   ekiden provider list",
         ),
         chinese: (
-            "网关使用的上游",
+            "网关使用的提供方",
             "\
 用 `ekiden config set providers.ID.base_url URL` 添加或修改。
 
@@ -247,7 +247,7 @@ Examples:
   ekiden provider list",
         ),
         chinese: (
-            "列出上游及其密钥的来源",
+            "列出提供方及其密钥的来源",
             "\
 --json：`providers[]`，其中有 `id`、`name`、`dialect`、`base_url`、`key`（`from`：env、file、
 settings、stored 或 none）。
@@ -270,7 +270,7 @@ Examples:
   ekiden key forget deepseek",
         ),
         chinese: (
-            "让网关保存某个上游的密钥",
+            "让网关保存某个提供方的密钥",
             "\
 密钥保存在只有所有者可读的文件里，从不显示。设置中指明的环境变量或文件优先。
 
@@ -292,7 +292,7 @@ Examples:
   ekiden key set deepseek < key.txt",
         ),
         chinese: (
-            "保存某个上游的密钥；会提示输入（不显示），或从标准输入读取",
+            "保存某个提供方的密钥；会提示输入（不显示），或从标准输入读取",
             "\
 --json：`provider`、`stored`。
 
@@ -497,7 +497,7 @@ Examples:
         chinese: (
             "从设置文件中去掉一个键：恢复默认",
             "\
-也可以去掉一个别名或整个上游。--json：`hash`。
+也可以去掉一个别名或整个提供方。--json：`hash`。
 
 示例：
   ekiden config unset defaults.retries

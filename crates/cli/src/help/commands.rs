@@ -24,7 +24,7 @@ Examples:
   ekiden demo                  看一场接力，不需要密钥
   ekiden check                 检查配置，指出哪里不对
   ekiden status                各队列与候选此刻的状态
-  ekiden why last              说明上一次调用发生了什么、为什么",
+  ekiden why last              说明上一次请求发生了什么、为什么",
         ),
     },
     CommandWords {
@@ -46,7 +46,7 @@ Ctrl-C (or SIGTERM) lets open calls finish; a second one ends them.",
         chinese: (
             "启动网关（单独运行 `ekiden` 即是）",
             "\
-没有配置文件时，使用环境变量里有密钥的上游（DEEPSEEK_API_KEY、ANTHROPIC_API_KEY、
+没有配置文件时，使用环境变量里有密钥的提供方（DEEPSEEK_API_KEY、ANTHROPIC_API_KEY、
 OPENAI_API_KEY 等）以及本机的服务（Ollama、LM Studio）。
 
 示例：
@@ -55,7 +55,7 @@ OPENAI_API_KEY 等）以及本机的服务（Ollama、LM Studio）。
   ekiden serve --config ./ekiden.toml
   ekiden serve --listen 127.0.0.1:9000
 
-Ctrl-C（或 SIGTERM）会等未完成的调用结束；再按一次则立即结束。",
+Ctrl-C（或 SIGTERM）会等未完成的请求结束；再按一次则立即结束。",
         ),
     },
     CommandWords {
@@ -144,7 +144,7 @@ Examples:
         chinese: (
             "每个会话在用什么，又有哪些候选被隔离",
             "\
-会话以其键指明；若名字只属于一个会话，也可只写名字。`background` 是没有会话的调用共用的桶。
+会话以其键指明；若名字只属于一个会话，也可只写名字。`background` 是没有会话的请求共用的桶。
 --json：`sessions[]`（指明一个时为该对象），见 docs/api.md。
 
 示例：
@@ -166,9 +166,9 @@ Examples:
   ekiden why last --json",
         ),
         chinese: (
-            "说明一次调用跳过或尝试了哪些候选、为什么、花了多久",
+            "说明一次请求跳过或尝试了哪些候选、为什么、花了多久",
             "\
-每个回答都在响应头 x-ekiden-call 中写明调用 id。
+每个回答都在响应头 x-ekiden-call 中写明请求 id。
 
 示例：
   ekiden why last
@@ -222,7 +222,7 @@ Examples:
             "手动解除隔离与冷却",
             "\
 --session：某个会话的全部隔离；再加 --queue 与 --route 则只解除一处。
-只写 --route：该路由的冷却与收工歇，对所有会话。--all：全部。
+只写 --route：该线路的冷却与收工歇，对所有会话。--all：全部。
 --json：`released`（session、place、route、all）、`for_everybody`。
 
 示例：
@@ -306,7 +306,7 @@ Examples:
   curl -s http://127.0.0.1:8787/api/v1/calls/CALL/trace | ekiden replay -",
         ),
         chinese: (
-            "把记录下来的调用重新决定一遍：决定是否相同？",
+            "把记录下来的请求重新决定一遍：决定是否相同？",
             "\
 轨迹里只有决定所依据的内容：状态、类别与计数，没有提示词，也没有回答。
 退出码 0：决定相同。1：有不同。

@@ -16,7 +16,7 @@ Examples:
   ekiden dry-run default --session my-session --tokens 90000",
         ),
         chinese: (
-            "此刻一次调用会做什么、为什么；不发送任何请求",
+            "此刻一次请求会怎么走、为什么；什么也不发送",
             "\
 退出码 1：会被拒绝。--json：`would`（run、wait、refuse）、`route`、`wait_ms`、`steps[]`。
 
@@ -38,9 +38,9 @@ Examples:
   ekiden pause --session my-session",
         ),
         chinese: (
-            "调用不再坚持，直到 `resume`",
+            "请求不再坚持，直到 `resume`",
             "\
-正在等待下一轮的调用以最后一次失败结束；运行中的不受影响。重启后仍有效。--json：`paused`、`session`。
+正在等待下一轮的请求以最后一次失败结束；运行中的不受影响。重启后仍有效。--json：`paused`、`session`。
 
 示例：
   ekiden pause
@@ -59,7 +59,7 @@ Examples:
   ekiden resume --session my-session",
         ),
         chinese: (
-            "调用继续坚持",
+            "请求继续坚持",
             "\
 全局暂停与会话暂停互相独立。--json：`paused`、`session`。
 
@@ -80,7 +80,7 @@ Examples:
   ekiden stop ek-1a2b3c4d-7",
         ),
         chinese: (
-            "结束一次进行中的调用，并告知其客户端",
+            "结束一次进行中的请求，并告知其客户端",
             "\
 不归咎于任何候选。--json：`stopped`。
 
@@ -103,7 +103,7 @@ Examples:
         chinese: (
             "模型及其窗口、推理强度与价格（缓存）",
             "\
-不会询问任何上游。--json：`providers[]` 含 `models[]`（docs/api.md）。
+不会询问任何提供方。--json：`providers[]` 含 `models[]`（docs/api.md）。
 
 示例：
   ekiden catalog
@@ -122,9 +122,9 @@ Examples:
   ekiden rescan deepseek moonshot",
         ),
         chinese: (
-            "重新向上游询问其模型",
+            "重新向提供方询问其模型",
             "\
-先前的回答会被丢弃。退出码 1：有上游没有回答。--json：同 `catalog`。
+先前的回答会被丢弃。退出码 1：有提供方没有回答。--json：同 `catalog`。
 
 示例：
   ekiden rescan
@@ -142,9 +142,9 @@ Examples:
   ekiden provider hide openrouter",
         ),
         chinese: (
-            "选择候选时不列出该上游的模型",
+            "选择候选时不列出该提供方的模型",
             "\
-不影响调用。--json：`hash`。
+不影响请求。--json：`hash`。
 
 示例：
   ekiden provider hide openrouter",
@@ -161,7 +161,7 @@ Examples:
   ekiden provider restore openrouter",
         ),
         chinese: (
-            "重新列出已隐藏上游的模型",
+            "重新列出已隐藏提供方的模型",
             "\
 --json：`hash`。
 

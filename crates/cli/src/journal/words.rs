@@ -169,9 +169,9 @@ impl Entry {
             "settings_refused" => {
                 format!("设置不可用，沿用上一份可用的：{}", self.problem())
             }
-            "paused" => format!("已暂停：{}的调用不再坚持", self.whose("所有会话")),
-            "resumed" => format!("已恢复：{}的调用继续坚持", self.whose("所有会话")),
-            "stopped" => format!("有人停止了队列 {} 的一次调用", self.queue()),
+            "paused" => format!("已暂停：{}的请求不再坚持", self.whose("所有会话")),
+            "resumed" => format!("已恢复：{}的请求继续坚持", self.whose("所有会话")),
+            "stopped" => format!("有人停止了队列 {} 的一次请求", self.queue()),
             "slept" => format!("本机睡眠了 {}", self.ms().chinese()),
             "turned" => format!("新的一天：{}", day(self.day.unwrap_or(0))),
             other => other.to_owned(),

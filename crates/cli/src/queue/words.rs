@@ -39,7 +39,7 @@ impl Say for Done<'_> {
 
     fn chinese(&self) -> String {
         match self {
-            Self::Made { id } => format!("已新建队列 {id}；客户端用这个 id 调用它"),
+            Self::Made { id } => format!("已新建队列 {id}；客户端用这个 id 请求它"),
             Self::Renamed { id, name } => format!("队列 {id} 已改名为 {name}"),
             Self::Deleted { id, count } => format!("已删除队列 {id} 及其 {count} 个候选"),
             Self::Kept => "没有删除".to_owned(),

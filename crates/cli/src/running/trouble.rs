@@ -84,8 +84,8 @@ impl Say for Trouble {
     fn chinese(&self) -> String {
         match self {
             Self::NoGateway { base, why } => format!("{base} 上没有网关：{why}"),
-            Self::NoSuchCall { call, base } => format!("{base} 上的网关没有调用 `{call}`"),
-            Self::NoCallYet { base } => format!("{base} 上的网关还没有过调用"),
+            Self::NoSuchCall { call, base } => format!("{base} 上的网关没有请求 `{call}`"),
+            Self::NoCallYet { base } => format!("{base} 上的网关还没有过请求"),
             Self::Strange { base, why } => format!("{base} 上的是别的版本，或不是 Ekiden：{why}"),
             // The gateway was asked to speak the same language.
             Self::Refused { refusal, .. } if !refusal.code.is_empty() => refusal.message.clone(),
@@ -185,12 +185,12 @@ impl Say for Advice {
             Self::OtherAddress => "用 --url 指明网关地址，例如 http://127.0.0.1:8787",
             Self::ListSessions => "`ekiden sessions` 列出全部会话",
             Self::WholeKey => "请写完整的键，见 `ekiden sessions`",
-            Self::ListQueues => "`ekiden status` 列出队列与路由",
+            Self::ListQueues => "`ekiden status` 列出队列与线路",
             Self::ListTokens => "`ekiden token list` 列出全部令牌",
             Self::MakeAnother => "请先新建一个：`ekiden token new`",
             Self::ShowToken => "把管理令牌放进环境变量 EKIDEN_TOKEN，或在那台机器上操作",
             Self::LookAtFolder => "请检查状态文件夹的权限与磁盘",
-            Self::ListProviders => "`ekiden provider list` 列出全部上游",
+            Self::ListProviders => "`ekiden provider list` 列出全部提供方",
             Self::LookAgain => "请看清现在的内容再来",
             Self::AddProvider => "用 `ekiden config set providers.ID.base_url URL` 添加",
             Self::WriteByHand => "请手动修改该文件或其权限；修改后会立即重新读取",

@@ -163,7 +163,7 @@ impl Words for ProviderMistake {
             Self::Guarded { .. } => say!(
                 language,
                 "a cloud hands out its machines' credentials there; if an upstream really is there, write `allow_link_local = true`",
-                "云平台在那里发放机器自己的凭据；如果上游确实在那里，请写 `allow_link_local = true`",
+                "云平台在那里发放机器自己的凭据；如果提供方确实在那里，请写 `allow_link_local = true`",
             ),
             Self::PlainText { .. } => say!(
                 language,

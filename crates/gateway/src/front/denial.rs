@@ -122,7 +122,7 @@ impl Forbidden {
             Self::Origin { origin } => say!(
                 language,
                 "The origin `{origin}` may not call this gateway. Add it to `allowed_origins` if it may.",
-                "来源 `{origin}` 不能调用这个网关。如果允许，请把它加入 `allowed_origins`。",
+                "来源 `{origin}` 不能请求这个网关。如果允许，请把它加入 `allowed_origins`。",
                 origin,
             ),
             Self::ForCalls => say!(
