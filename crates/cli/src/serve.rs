@@ -276,10 +276,28 @@ pub(crate) struct Clients<'a> {
     pub(crate) config: &'a Config,
 }
 
+/// Who can reach the gateway.
+enum Reach {
+    Machine,
+    Address,
+    Everywhere,
+}
+
 impl Clients<'_> {
+    fn reach(&self) -> Reach {
+        match self.addr.ip() {
+            ip if ip.is_loopback() => Reach::Machine,
+            ip if ip.is_unspecified() => Reach::Everywhere,
+            _ => Reach::Address,
+        }
+    }
+
     /// Variables for the dialects that a candidate speaks, and who reads them.
     fn variables(&self) -> Vec<(String, Dialect)> {
-        let base = format!("http://{}", self.addr);
+        let base = match self.reach() {
+            Reach::Machine | Reach::Address => format!("http://{}", self.addr),
+            Reach::Everywhere => format!("http://HOST:{}", self.addr.port()),
+        };
         let speaks = |dialect| {
             let mut candidates = self.config.queues.iter().flat_map(|queue| &queue.candidates);
             let provider = |id: &str| self.config.provider(id);
@@ -312,8 +330,13 @@ impl Say for Clients<'_> {
             Dialect::OpenAiChat => "opencode, Qwen Code, aider, the openai SDKs",
             Dialect::OpenAiResponses => "",
         };
+        let key = match self.reach() {
+            Reach::Machine => "any key will do, it stays here",
+            Reach::Address => "a client token is its key",
+            Reach::Everywhere => "a client token is its key, this machine's name its HOST",
+        };
         format!(
-            "Put into your client (any key will do, it stays here):\n{}  model: {}\n\n\
+            "Put into your client ({key}):\n{}  model: {}\n\n\
              Then `ekiden why last` tells what became of a call. Ctrl-C ends the gateway.",
             self.lines(who),
             self.models(),
@@ -326,8 +349,13 @@ impl Say for Clients<'_> {
             Dialect::OpenAiChat => "opencode、Qwen Code、aider、openai SDK",
             Dialect::OpenAiResponses => "",
         };
+        let key = match self.reach() {
+            Reach::Machine => "密钥任意，不会外传",
+            Reach::Address => "密钥填客户端令牌",
+            Reach::Everywhere => "密钥填客户端令牌，HOST 换成本机的名称或地址",
+        };
         format!(
-            "填入客户端（密钥任意，不会外传）：\n{}  模型：{}\n\n\
+            "填入客户端（{key}）：\n{}  模型：{}\n\n\
              之后用 `ekiden why last` 查看请求经过。按 Ctrl-C 结束网关。",
             self.lines(who),
             self.models(),
@@ -388,7 +416,7 @@ impl Say for Hint<'_> {
             StartError::NotPermitted { .. } => "take a port from 1024 on: --listen 127.0.0.1:8787",
             StartError::NoSuchAddress { .. } => "take a loopback address: --listen 127.0.0.1:8787",
             StartError::NoTokens { .. } => {
-                "while it listens on 127.0.0.1, run: ekiden token new NAME, and with --admin once more"
+                "run: ekiden token new NAME, and with --admin once more; it needs one of each"
             }
             StartError::Io { .. } => "try another address: --listen 127.0.0.1:PORT",
             _ => "try another address: --listen 127.0.0.1:PORT",
@@ -405,7 +433,7 @@ impl Say for Hint<'_> {
             StartError::NotPermitted { .. } => "请用 1024 以上的端口：--listen 127.0.0.1:8787",
             StartError::NoSuchAddress { .. } => "请用本机回环地址：--listen 127.0.0.1:8787",
             StartError::NoTokens { .. } => {
-                "先在 127.0.0.1 上监听时运行：ekiden token new 名称，并加 --admin 再运行一次"
+                "请运行：ekiden token new 名称，并加 --admin 再运行一次；两种各需一个"
             }
             StartError::Io { .. } => "换一个地址：--listen 127.0.0.1:端口",
             _ => "换一个地址：--listen 127.0.0.1:端口",
@@ -459,6 +487,24 @@ mod tests {
         let shown = Clients { addr: config.listen, config: &config }.english();
         assert!(shown.contains("ANTHROPIC_BASE_URL"), "{shown}");
         assert!(!shown.contains("OPENAI_BASE_URL"), "{shown}");
-        assert!(shown.contains("model: one\n"), "{shown}");
+        assert!(shown.contains("model: one\n") && shown.contains("any key"), "{shown}");
+    }
+
+    #[test]
+    fn g09_other_machines_are_shown_the_way_in_with_a_token() {
+        let text = "[providers.a]\nbase_url = \"http://127.0.0.1:9\"\n\
+                    dialect = \"openai-chat\"\n[queues.one]\ncandidates = [\"a/b\"]\n";
+        let config = Config::parse(text, "test", &FixedEnv::new()).unwrap().config;
+        let shown = |addr: &str| {
+            let clients = Clients { addr: addr.parse().unwrap(), config: &config };
+            [clients.english(), clients.chinese()]
+        };
+        for text in shown("0.0.0.0:8787") {
+            assert!(text.contains("http://HOST:8787/v1"), "{text}");
+            assert!(!text.contains("any key") && !text.contains("任意"), "{text}");
+        }
+        for text in shown("192.0.2.7:8787") {
+            assert!(text.contains("http://192.0.2.7:8787/v1"), "{text}");
+        }
     }
 }

@@ -269,7 +269,7 @@ impl Say for Quarantined<'_> {
         let class = self.class().map_or_else(|| class.clone(), |class| class.chinese());
         let until = match (until_ms, parole_ms) {
             (Some(until), _) => format!("到它自己的重置时刻 {}", moment(*until)),
-            (None, Some(parole)) => format!("自 {} 起可以试探", moment(*parole)),
+            (None, Some(parole)) => format!("自 {} 起可以假释", moment(*parole)),
             (None, None) => "到换日为止".to_owned(),
         };
         format!("{queue} 中的 {route}：{} 起隔离（{class}），{until}", moment(*since_ms))
@@ -318,6 +318,6 @@ impl Say for Truncated {
     }
 
     fn chinese(&self) -> String {
-        format!("在 {} 中连续 {} 次被词元上限截断", self.queue, self.in_a_row)
+        format!("在 {} 中连续 {} 次被输出上限截断", self.queue, self.in_a_row)
     }
 }

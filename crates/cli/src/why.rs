@@ -452,7 +452,7 @@ impl Say for Ending<'_> {
         let told = self.call.told.as_ref();
         let what = match (self.call.state.as_str(), told.map(|told| told.code.as_str())) {
             ("whole", _) => format!("{} 的完整回答", self.route()),
-            ("truncated", _) => format!("{} 的回答，被词元上限截断", self.route()),
+            ("truncated", _) => format!("{} 的回答，被输出上限截断", self.route()),
             ("left", _) => return "客户端离开；不追究任何候选".to_owned(),
             (_, Some(_)) => told.map(Say::chinese).unwrap_or_default(),
             (state, None) => state.to_owned(),

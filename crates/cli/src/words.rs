@@ -72,7 +72,7 @@ impl Say for Class {
             Self::Timeout => "超时",
             Self::TransportRemote => "连接中断",
             Self::EmptyResponse => "回答为空",
-            Self::Stall => "沉默过久",
+            Self::Stall => "停滞",
             Self::QuotaExhausted => "额度用尽",
             Self::Auth => "密钥不被接受",
             Self::NotFound => "没有这个模型",
@@ -81,7 +81,7 @@ impl Say for Class {
             Self::ContextOverflow => "对话过长",
             Self::LocalNetwork => "本机网络有问题",
             Self::Aborted => "客户端已离开",
-            Self::Truncated => "被词元上限截断",
+            Self::Truncated => "被输出上限截断",
         }
         .to_owned()
     }
@@ -110,7 +110,7 @@ impl Say for Reason {
             Self::Tried => "本次请求已经试过".to_owned(),
             Self::Missing => "没有配置它的提供方".to_owned(),
             Self::Quarantined(class) => format!("在此处隔离中（{}）", class.chinese()),
-            Self::ParoleRunning => "另一个请求正在试探它".to_owned(),
+            Self::ParoleRunning => "另一个请求正在对它假释".to_owned(),
             Self::Cooling(ms) => format!("冷却中，还有 {}", Span(*ms).chinese()),
             Self::StandIn => "限制已过，等本会话的另一次运行结束".to_owned(),
             Self::Probing => "冷却之后，另一个请求正在试它".to_owned(),
@@ -139,7 +139,7 @@ impl Say for WaitFor {
         match self {
             Self::Cooldown => "等冷却结束",
             Self::Rest => "等收工歇结束",
-            Self::Parole => "等可以试探",
+            Self::Parole => "等可以假释",
             Self::StandIn => "等本会话的另一次运行结束",
             Self::Seat => "等空席位",
             Self::Probe => "等冷却后先行的那个请求",
@@ -224,7 +224,7 @@ impl Say for Mode {
         match self {
             Self::Normal => "按顺序",
             Self::Probe => "冷却之后，单独先行",
-            Self::Parole => "试探",
+            Self::Parole => "假释",
             Self::LastResort => "全部隔离，作为最后手段",
         }
         .to_owned()
@@ -253,7 +253,7 @@ impl Say for Verdict {
         match self {
             Self::Spared => "不追究".to_owned(),
             Self::Whole => "回答完整".to_owned(),
-            Self::Truncated => "回答被词元上限截断".to_owned(),
+            Self::Truncated => "回答被输出上限截断".to_owned(),
             Self::Cooled { ms } => format!("对所有会话冷却 {}", Span(*ms).chinese()),
             Self::Struck { named_ms: Some(ms) } => {
                 format!("记一次失败；冷却 {}", Span(*ms).chinese())
@@ -349,7 +349,7 @@ impl Say for AttemptInput {
             Self::Head => "回答开始".to_owned(),
             Self::Chunk { bytes, .. } => format!("收到 {bytes} 字节"),
             Self::Malformed { .. } => "一个无法读取的分块".to_owned(),
-            Self::End { finish: Some(Finish::Truncated), .. } => "被词元上限截断".to_owned(),
+            Self::End { finish: Some(Finish::Truncated), .. } => "被输出上限截断".to_owned(),
             Self::End { finish: Some(_), .. } | Self::End { terminal: Terminal::Seen, .. } => {
                 "结束".to_owned()
             }

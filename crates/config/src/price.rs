@@ -140,7 +140,7 @@ impl fmt::Display for Price {
 
 impl Budget {
     /// How it is written.
-    pub const EXAMPLE: &'static str = "USD 5` or `2000000 tokens";
+    pub const EXAMPLE: &'static str = "USD 5";
 }
 
 impl FromStr for Budget {

@@ -101,7 +101,7 @@ Examples:
   ekiden catalog deepseek",
         ),
         chinese: (
-            "模型及其窗口、推理强度与价格（缓存）",
+            "模型及其窗口、思考强度与价格（缓存）",
             "\
 不会询问任何提供方。--json：`providers[]` 含 `models[]`（docs/api.md）。
 

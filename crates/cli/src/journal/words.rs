@@ -252,7 +252,7 @@ impl Say for Entry {
             "quarantined" => {
                 let until = match (self.until_ms, self.parole_ms) {
                     (Some(until), _) => format!("，到 {}", moment(until)),
-                    (None, Some(parole)) => format!("，{} 起可以试探", moment(parole)),
+                    (None, Some(parole)) => format!("，{} 起可以假释", moment(parole)),
                     (None, None) => String::new(),
                 };
                 let said = self.said("（", "）");
@@ -280,7 +280,7 @@ impl Say for Entry {
             ),
             "stalled" => {
                 let clock = self.clock().map_or_else(String::new, |clock| clock.chinese());
-                format!("{route} 沉默过久（{clock}）")
+                format!("{route} 停滞（{clock}）")
             }
             "waited" => {
                 let why = self.waited_for.as_deref().and_then(why);

@@ -160,9 +160,7 @@ impl Say for Advice {
             Self::ListQueues => "`ekiden status` shows queues and routes",
             Self::ListTokens => "`ekiden token list` shows them",
             Self::MakeAnother => "make another first: `ekiden token new`",
-            Self::ShowToken => {
-                "put an admin token into the variable EKIDEN_TOKEN, or ask on the machine itself"
-            }
+            Self::ShowToken => "put an admin token into the variable EKIDEN_TOKEN",
             Self::LookAtFolder => "look at the permissions and the disk of the state folder",
             Self::ListProviders => "`ekiden provider list` shows them",
             Self::LookAgain => "look at what it says now, then ask again",
@@ -188,7 +186,7 @@ impl Say for Advice {
             Self::ListQueues => "`ekiden status` 列出队列与线路",
             Self::ListTokens => "`ekiden token list` 列出全部令牌",
             Self::MakeAnother => "请先新建一个：`ekiden token new`",
-            Self::ShowToken => "把管理令牌放进环境变量 EKIDEN_TOKEN，或在那台机器上操作",
+            Self::ShowToken => "请把管理令牌放进环境变量 EKIDEN_TOKEN",
             Self::LookAtFolder => "请检查状态文件夹的权限与磁盘",
             Self::ListProviders => "`ekiden provider list` 列出全部提供方",
             Self::LookAgain => "请看清现在的内容再来",
