@@ -17,6 +17,8 @@ pub enum Hindrance {
     LinkCircle,
     /// Others write it all the time.
     Busy,
+    /// It is a pipe, whose opening waits until somebody writes into it.
+    Pipe,
     /// A folder stands there.
     Folder,
     /// Its permissions are read-only.
@@ -60,6 +62,7 @@ impl Hindrance {
                 say!(language, "its symbolic links lead in a circle", "它的符号链接绕成了圈")
             }
             Self::Busy => say!(language, "others keep writing it", "别的程序不停地在写它"),
+            Self::Pipe => say!(language, "it is a pipe and not a file", "它是管道，不是文件"),
             Self::Folder => say!(language, "it is a folder", "它是一个文件夹"),
             Self::Permissions => {
                 say!(language, "its permissions are read-only", "它的权限是只读")

@@ -239,11 +239,27 @@ impl Config {
 /// The bytes of a file that says how large it is, or not: a device has no end.
 pub(crate) fn bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    no_pipe(path)?;
     std::fs::File::open(path)?.take(FILE_MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_MAX_BYTES {
         return Err(Hindrance::TooLarge.into());
     }
     Ok(bytes)
+}
+
+/// Refuses a pipe: to open one takes as long as nobody writes into it.
+#[cfg(unix)]
+pub(crate) fn no_pipe(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt as _;
+
+    let is_pipe = std::fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo());
+    if is_pipe { Err(Hindrance::Pipe.into()) } else { Ok(()) }
+}
+
+/// There are none in the file system elsewhere.
+#[cfg(not(unix))]
+pub(crate) fn no_pipe(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// What is wrong with a configuration, without warnings about keys that are stored. A file that
@@ -309,7 +325,7 @@ pub(crate) enum KeyFile {
 }
 
 pub(crate) fn key_file(path: &Path) -> KeyFile {
-    let text = match std::fs::read_to_string(path) {
+    let text = match no_pipe(path).and_then(|()| std::fs::read_to_string(path)) {
         Ok(text) => text,
         Err(error) => return KeyFile::Unusable(KeyFault::Unreadable(error.into())),
     };

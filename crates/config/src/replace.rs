@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::hindrance::Hindrance;
+#[cfg(unix)]
+use crate::load::no_pipe;
 
 /// Why a file was not written. It is then as it was.
 #[derive(Debug, thiserror::Error)]
@@ -187,6 +189,7 @@ fn exchange(_: &Path, _: &Path) -> io::Result<bool> {
 /// replaced, and who waited for it then sees that it has changed.
 #[cfg(unix)]
 fn lock(target: &Path) -> io::Result<Option<File>> {
+    no_pipe(target)?;
     match File::open(target) {
         Ok(file) => file.lock().map(|()| Some(file)),
         // Who is first to make it is found out when it is put in place.

@@ -293,6 +293,14 @@ impl<'a> Scanner<'a> {
         Ok(self.text[span].parse().ok())
     }
 
+    /// At most how much a number means, however it is written; anything else is passed unread.
+    pub(crate) fn bound_or_skip(&mut self) -> Scan<Option<u64>> {
+        let is_number = self.kind()? == Kind::Number;
+        let span = self.skip()?;
+        let whole = || self.text[span].parse().unwrap_or(u64::MAX);
+        Ok(is_number.then(whole))
+    }
+
     /// Whether `true` comes next; passes it, whatever it is.
     pub(crate) fn is_true(&mut self) -> Scan<bool> {
         let is_true = self.kind()? == Kind::True;

@@ -246,7 +246,7 @@ impl Facts {
                 "stream" => self.stream = value.is_true()?,
                 "stream_options" => self.include_usage = include_usage(&mut value)?,
                 "max_tokens" | "max_completion_tokens" | "max_output_tokens" => {
-                    self.max_tokens = value.integer_or_skip()?.or(self.max_tokens);
+                    self.max_tokens = value.bound_or_skip()?.or(self.max_tokens);
                 }
                 "n" => {
                     let asked = value.integer_or_skip()?.and_then(|n| u32::try_from(n).ok());

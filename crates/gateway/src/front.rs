@@ -288,7 +288,8 @@ impl Front {
     ) -> Result<Option<Reserved>, Box<Response<Body>>> {
         let Some((token, id)) = payer else { return Ok(None) };
         let Some(budget) = token.made_as.budget_per_day else { return Ok(None) };
-        let most = Spent::at_most(facts.input_tokens, facts.max_tokens, &queue.candidates);
+        let output = facts.max_tokens.map(|each| each.saturating_mul(facts.choices.into()));
+        let most = Spent::at_most(facts.input_tokens, output, &queue.candidates);
         self.core.spending.reserve(id, budget, most).map(Some).map_err(|why| match why {
             Exhausted::Spent => self.spent(budget, self.core.turn(), asker),
             Exhausted::Reserved => {

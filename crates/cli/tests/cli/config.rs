@@ -161,6 +161,23 @@ fn g07_a_file_without_an_end_is_not_read_to_it() {
     assert!(err.contains("larger than 4 MiB"), "{err}");
 }
 
+#[cfg(unix)]
+#[test]
+fn g07_a_pipe_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("ekiden.toml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let within = |words: &[&str]| Ekiden::new(words).within(folder.path()).run();
+    let (code, _, err) = within(&["check", "ekiden.toml"]);
+    assert!(code == 2 && err.contains("it is a pipe and not a file"), "{code} {err}");
+    let text = "[providers.a]\nbase_url = \"https://a.example/v1\"\ndialect = \"openai-chat\"\n\
+                api_key_file = \"ekiden.toml\"\n[queues.default]\ncandidates = [\"a/m\"]\n";
+    std::fs::write(folder.path().join("other.toml"), text).unwrap();
+    let (_, out, err) = within(&["check", "other.toml"]);
+    assert!(format!("{out}{err}").contains("it is a pipe"), "{out} {err}");
+}
+
 #[test]
 fn g07_a_configuration_with_which_every_call_would_be_refused_is_no_success() {
     let folder = tempfile::tempdir().unwrap();

@@ -92,6 +92,10 @@ fn what_is_asked_for_is_read_in_every_spelling() {
     assert_eq!((chat.choices, chat.max_tokens, chat.tools), (3, Some(9), 2));
     assert_eq!(chat.effort.as_deref(), Some("low"));
 
+    for odd in [json!(1e30), json!(100.5), json!(-5)] {
+        let body = json!({ "model": "q", "messages": [], "max_tokens": odd });
+        assert_eq!(facts(OpenAiChat, body).max_tokens, Some(u64::MAX), "{odd} bounds nothing");
+    }
     let bare = facts(OpenAiChat, json!({ "model": "q", "messages": [], "max_tokens": 8 }));
     assert_eq!((bare.stream, bare.include_usage, bare.max_tokens), (false, false, Some(8)));
     assert_eq!((bare.choices, bare.tools, bare.effort), (1, 0, None));

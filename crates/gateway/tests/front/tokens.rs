@@ -352,21 +352,25 @@ async fn g09_a_token_that_has_spent_its_budget_is_refused_until_the_day_turns() 
 async fn g09_what_open_calls_may_take_is_not_there_for_others() {
     let prices = "[prices]\n\"chat/m\" = \"USD 2 in, 10 out\"\n";
     // Of the dearest candidate: 500 output tokens are USD 0.005 there.
-    for (budget, max_tokens, fits) in [
-        ("600 tokens", Some(500), 2),
-        ("400 tokens", Some(500), 1),
-        ("USD 0.0055", Some(500), 2),
-        ("USD 0.004", Some(500), 1),
+    for (budget, limit, fits) in [
+        ("600 tokens", json!({ "max_tokens": 500 }), 2),
+        ("400 tokens", json!({ "max_tokens": 500 }), 1),
+        ("USD 0.0055", json!({ "max_tokens": 500 }), 2),
+        ("USD 0.004", json!({ "max_tokens": 500 }), 1),
+        // Each of two answers may take as much, and what is no whole number bounds nothing.
+        ("1000 tokens", json!({ "max_tokens": 500, "n": 2 }), 1),
+        ("600 tokens", json!({ "max_tokens": 100.5 }), 1),
+        ("USD 0.0055", json!({ "max_tokens": 1e30 }), 1),
         // Whoever names no limit counts with the input alone.
-        ("600 tokens", None, 4),
+        ("600 tokens", json!({}), 4),
     ] {
         let script = format!("{fits}*hang; ok:Yes. | usage:10/1");
         let guarded = Guarded::with(EVERYWHERE, &script, prices);
         let wish = json!({ "name": "b", "scope": "client", "budget_per_day": budget });
         let (token, _) = guarded.make(&wish).await;
         let mut body = hello("default");
-        if let Some(max) = max_tokens {
-            body["max_tokens"] = json!(max);
+        for (name, value) in limit.as_object().expect("members") {
+            body[name] = value.clone();
         }
         let body = body.to_string();
         let ask = || guarded.ask(Method::POST, CHAT, Some(&token), &body);
@@ -380,7 +384,7 @@ async fn g09_what_open_calls_may_take_is_not_there_for_others() {
                 () = async { for _ in 0..100 { tokio::task::yield_now().await } } => {}
             }
         }
-        assert_eq!(told.len(), 4 - fits, "{budget}, {max_tokens:?}");
+        assert_eq!(told.len(), 4 - fits, "{budget}, {limit}");
         for refused in &told {
             assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
             assert!(refused.message().contains(budget), "{}", refused.message());
@@ -388,7 +392,7 @@ async fn g09_what_open_calls_may_take_is_not_there_for_others() {
         // What they did not take is there again when they have ended.
         drop(open);
         guarded.world.gateway.core().tasks().idle().await;
-        assert_eq!(ask().await.status, 200, "{budget}, {max_tokens:?}");
+        assert_eq!(ask().await.status, 200, "{budget}, {limit}");
     }
 }
 
