@@ -221,7 +221,8 @@ Examples:
         english: (
             "Providers that the gateway runs with",
             "\
-`ekiden config set providers.ID.base_url URL` adds or changes one.
+A section `[providers.ID]` in the settings file adds one, `ekiden config set providers.ID.base_url URL`
+changes it.
 
 Examples:
   ekiden provider list",
@@ -229,7 +230,7 @@ Examples:
         chinese: (
             "网关使用的提供方",
             "\
-用 `ekiden config set providers.ID.base_url URL` 添加或修改。
+在设置文件中写一节 `[providers.ID]` 即可添加，用 `ekiden config set providers.ID.base_url URL` 修改。
 
 示例：
   ekiden provider list",
