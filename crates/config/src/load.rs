@@ -325,7 +325,7 @@ pub(crate) enum KeyFile {
 }
 
 pub(crate) fn key_file(path: &Path) -> KeyFile {
-    let text = match no_pipe(path).and_then(|()| std::fs::read_to_string(path)) {
+    let text = match bounded(path).and_then(|bytes| io::read_to_string(&*bytes)) {
         Ok(text) => text,
         Err(error) => return KeyFile::Unusable(KeyFault::Unreadable(error.into())),
     };
