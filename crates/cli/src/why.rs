@@ -126,7 +126,7 @@ fn steps(call: &CallTold) -> Vec<Step<'_>> {
                     continue;
                 };
                 // A cooldown that goes on is no news, nor is it that this call has tried somebody.
-                let news = (route, settled(reason));
+                let news = (route, reason.without_span());
                 if reason != Reason::Tried && !told.contains(&news) {
                     told.push(news);
                     steps.push(Step::Passed { route, reason, at_ms });
@@ -190,22 +190,6 @@ pub(crate) fn why(code: &str) -> Option<Why> {
         "round" => Why::Candidate(WaitFor::Round),
         _ => return None,
     })
-}
-
-/// A reason without its figures.
-const fn settled(reason: Reason) -> Reason {
-    match reason {
-        Reason::Cooling(_) => Reason::Cooling(0),
-        Reason::Resting(_) => Reason::Resting(0),
-        Reason::Tried
-        | Reason::Missing
-        | Reason::Quarantined(_)
-        | Reason::ParoleRunning
-        | Reason::StandIn
-        | Reason::Probing
-        | Reason::Full
-        | Reason::WindowTooSmall => reason,
-    }
 }
 
 impl Step<'_> {

@@ -58,6 +58,25 @@ pub enum Reason {
     WindowTooSmall,
 }
 
+impl Reason {
+    /// The same without how long it still lasts, which changes by itself.
+    #[must_use]
+    pub const fn without_span(self) -> Self {
+        match self {
+            Self::Cooling(_) => Self::Cooling(0),
+            Self::Resting(_) => Self::Resting(0),
+            Self::Tried
+            | Self::Missing
+            | Self::Quarantined(_)
+            | Self::ParoleRunning
+            | Self::StandIn
+            | Self::Probing
+            | Self::Full
+            | Self::WindowTooSmall => self,
+        }
+    }
+}
+
 /// What a waiting call waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaitFor {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::attempt::Beat;
 use crate::call::{AttemptInput, CallSpec, Decision, Input};
-use crate::choose::{Passed, Reason};
+use crate::choose::Passed;
 use crate::ids::AttemptId;
 use crate::time::Now;
 use crate::trace::{Record, Trace};
@@ -180,19 +180,7 @@ impl Recorder {
     }
 }
 
-/// Whether both were passed over for the same; how long it still lasts changes by itself.
+/// Whether both were passed over for the same.
 fn is_same(one: Passed, other: Passed) -> bool {
-    let without_span = |passed: Passed| match passed.reason {
-        Reason::Cooling(_) => Reason::Cooling(0),
-        Reason::Resting(_) => Reason::Resting(0),
-        Reason::Tried
-        | Reason::Missing
-        | Reason::Quarantined(_)
-        | Reason::ParoleRunning
-        | Reason::StandIn
-        | Reason::Probing
-        | Reason::Full
-        | Reason::WindowTooSmall => passed.reason,
-    };
-    one.candidate == other.candidate && without_span(one) == without_span(other)
+    one.candidate == other.candidate && one.reason.without_span() == other.reason.without_span()
 }
