@@ -349,14 +349,14 @@ impl<'a> Scanner<'a> {
             self.at = start + ahead + 1;
             return Ok(Text { raw: &self.text[start..start + ahead], escaped });
         }
-        let mut from = start;
+        let mut from = start + ahead;
         loop {
             let Some(hit) = bytes.get(from..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
             else {
                 return Err(JsonError::Syntax { at: bytes.len() });
             };
             let at = from + hit;
-            if bytes[from..at].iter().fold(false, |bad, byte| bad | (*byte < 0x20)) {
+            if has_control(&bytes[from..at]) {
                 return Err(JsonError::Syntax { at: from });
             }
             if bytes[at] == b'"' {
@@ -450,9 +450,6 @@ impl<'a> Scanner<'a> {
 /// How many bytes stand before the first quote, backslash or control character: eight at a time, by
 /// the sums that borrow from no other byte below the first hit.
 fn plain_len(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::MAX / 0xff;
-    const HIGH: u64 = ONES << 7;
-    let below = |word: u64, least: u64| word.wrapping_sub(ONES * least) & !word & HIGH;
     let mut at = 0;
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let word = u64::from_le_bytes(*eight);
@@ -466,6 +463,19 @@ fn plain_len(bytes: &[u8]) -> usize {
     }
     let rest = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
     rest.map_or(bytes.len(), |rest| at + rest)
+}
+
+fn has_control(bytes: &[u8]) -> bool {
+    let (eights, rest) = bytes.as_chunks();
+    let hits = eights.iter().fold(0, |hits, eight| hits | below(u64::from_le_bytes(*eight), 0x20));
+    hits != 0 || rest.iter().any(|byte| *byte < 0x20)
+}
+
+const ONES: u64 = u64::MAX / 0xff;
+
+/// Marks the lowest of the eight bytes that is below `least`, and maybe others above it.
+const fn below(word: u64, least: u64) -> u64 {
+    word.wrapping_sub(ONES * least) & !word & (ONES << 7)
 }
 
 /// Whether the bytes can stand between the quotes of a string.

@@ -16,7 +16,7 @@ pub use root::Root;
 
 use crate::Dialect;
 use crate::json::{JsonError, Kind, Member, Scanner, Span, Text};
-use outline::Outline;
+use outline::{Marks, Outline};
 
 /// A body that was read: the bytes, where its parts stand, and what they say.
 #[derive(Clone)]
@@ -25,6 +25,7 @@ pub struct Request {
     body: Bytes,
     members: Vec<Member>,
     conversation: Conversation,
+    marks: Marks,
     facts: Facts,
 }
 
@@ -175,8 +176,9 @@ pub fn read(dialect: Dialect, body: &Bytes) -> Result<Request, BodyError> {
     types(text, &outline)?;
     let conversation = conversation(dialect, text, &outline)?;
     facts.read(dialect, text, &outline, &conversation).map_err(|error| explain(text, error))?;
+    let marks = outline.marks;
     let members = outline.members.into_iter().map(|(_, member)| member).collect();
-    Ok(Request { dialect, body: body.clone(), members, conversation, facts })
+    Ok(Request { dialect, body: body.clone(), members, conversation, marks, facts })
 }
 
 impl Request {
@@ -205,6 +207,10 @@ impl Request {
 
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    pub(crate) const fn marks(&self) -> Marks {
+        self.marks
     }
 
     pub(crate) const fn conversation(&self) -> &Conversation {
@@ -271,7 +277,7 @@ impl Facts {
         }
         self.ids = ids::read(text, outline)?;
         self.turns = conversation.turns().len().max(1);
-        self.under_way = outline.under_way;
+        self.under_way = outline.marks.under_way;
         self.root = root::read(dialect, text, outline, conversation)?;
         self.input_tokens = outline.input_tokens();
         self.media = outline.media;

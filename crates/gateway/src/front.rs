@@ -48,6 +48,7 @@ use crate::tokens::{Shown, Token};
 use crate::upstream::client_headers;
 
 use about::Taking;
+use client::Said;
 use denial::Denial;
 use guard::{Access, Asks, Refusal};
 use intake::IntakeError;
@@ -245,15 +246,15 @@ impl Front {
         may_call(token, &queue.id, asker)?;
         let payer: Option<Arc<str>> = token.map(|token| token.id.as_str().into());
         let reserved = self.reserve(token.zip(payer.as_ref()), facts, &queue, asker)?;
-        let identity =
-            self.sessions.identify(&parts.headers, facts, &queue.id, &config.session_fields);
+        let said = Said::of(&parts.headers);
+        let identity = self.sessions.identify(&said, facts, &queue.id, &config.session_fields);
         Ok(Inbound {
             dialect,
             queue,
             session: identity.session,
             purpose: identity.purpose,
-            client: client::profile(&parts.headers, facts),
-            deadline_ms: client::deadline_ms(&parts.headers, facts),
+            client: client::profile(&said, facts),
+            deadline_ms: client::deadline_ms(&said, facts),
             query: parts.uri.query().map(str::to_owned),
             headers: client_headers(&parts.headers),
             request: Arc::new(request),

@@ -24,12 +24,25 @@ pub(super) struct Outline<'a> {
     pub(super) members: Vec<(Cow<'a, str>, Member)>,
     /// The conversation's elements, where it is an array.
     pub(super) turns: Vec<Span>,
-    /// An assistant turn or a tool result stands in the conversation.
-    pub(super) under_way: bool,
+    /// What its turns are.
+    pub(super) marks: Marks,
     /// Images, files and sounds.
     pub(super) media: usize,
     text_bytes: u64,
     dialect: Dialect,
+}
+
+/// What stands somewhere in a conversation, so that whoever would change it need not look for it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Marks {
+    /// An assistant turn or a tool result.
+    pub(crate) under_way: bool,
+    /// A turn with the role `system`.
+    pub(crate) system: bool,
+    /// A turn with the role `developer`.
+    pub(crate) developer: bool,
+    /// A block of thinking (Anthropic).
+    pub(crate) thinking: bool,
 }
 
 /// Where in the conversation a value stands, as far as that tells what it is.
@@ -62,7 +75,7 @@ pub(super) fn read(
     let mut outline = Outline {
         members: Vec::new(),
         turns: Vec::new(),
-        under_way: false,
+        marks: Marks::default(),
         media: 0,
         text_bytes: 0,
         dialect,
@@ -98,7 +111,7 @@ impl<'a> Outline<'a> {
             found if found == conversation_name(self.dialect) => {
                 // Of a conversation that comes twice the last counts.
                 self.turns.clear();
-                self.under_way = false;
+                self.marks = Marks::default();
                 self.add(value, "", &name, Place::Turns)?
             }
             "messages" | "input" | "system" | "instructions" | "tools" | "functions" => {
@@ -147,7 +160,7 @@ impl<'a> Outline<'a> {
             })?,
             Kind::Text => {
                 let text = value.text()?;
-                self.under_way |= tells_of_a_run(place, text);
+                self.marks.note(place, text);
                 if is_medium(parent, name, text) {
                     self.media += 1;
                 } else {
@@ -173,16 +186,28 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// Whether only a model's turn, or an answer to it, leaves this behind.
-fn tells_of_a_run(place: Place, text: Text<'_>) -> bool {
-    match place {
-        Place::Role => matches!(&*text.decode(), "assistant" | "tool" | "function"),
-        Place::ItemType => {
-            let kind = text.decode();
-            kind == "reasoning" || kind.ends_with("_call") || kind.ends_with("_call_output")
+impl Marks {
+    fn note(&mut self, place: Place, text: Text<'_>) {
+        match place {
+            Place::Role => match &*text.decode() {
+                "assistant" | "tool" | "function" => self.under_way = true,
+                "system" => self.system = true,
+                "developer" => self.developer = true,
+                _ => {}
+            },
+            Place::ItemType => {
+                let kind = text.decode();
+                self.under_way |= kind == "reasoning"
+                    || kind.ends_with("_call")
+                    || kind.ends_with("_call_output");
+            }
+            Place::BlockType => match &*text.decode() {
+                "tool_result" => self.under_way = true,
+                "thinking" | "redacted_thinking" => self.thinking = true,
+                _ => {}
+            },
+            Place::Turns | Place::Turn | Place::Content | Place::Block | Place::Elsewhere => {}
         }
-        Place::BlockType => text.decode() == "tool_result",
-        Place::Turns | Place::Turn | Place::Content | Place::Block | Place::Elsewhere => false,
     }
 }
 

@@ -1,5 +1,7 @@
 //! From edits to changes of bytes, for the members of the outermost object.
 
+use std::borrow::Cow;
+
 use crate::Dialect;
 use crate::json::{JsonError, Kind, Member, Scanner, Span, cuts};
 use crate::request::{Conversation, Request, Thinking, key};
@@ -35,7 +37,7 @@ struct Plan<'r> {
     request: &'r Request,
     edits: &'r Edits<'r>,
     text: &'r str,
-    names: Vec<String>,
+    names: Vec<Cow<'r, str>>,
     gone: Vec<bool>,
     changes: Vec<Change>,
     added: Vec<String>,
@@ -44,17 +46,12 @@ struct Plan<'r> {
 impl<'r> Plan<'r> {
     fn new(request: &'r Request, edits: &'r Edits<'r>) -> Self {
         let text = request.text();
-        let names: Vec<String> = request
-            .members()
-            .iter()
-            .map(|member| key(text, member).decode().into_owned())
-            .collect();
+        let names: Vec<Cow<'r, str>> =
+            request.members().iter().map(|member| key(text, member).decode()).collect();
         let needed = ["model", "messages", "input"];
         let gone = names
             .iter()
-            .map(|name| {
-                !needed.contains(&name.as_str()) && edits.drop_members.contains(&name.as_str())
-            })
+            .map(|name| !needed.contains(&&**name) && edits.drop_members.contains(&&**name))
             .collect();
         let mut plan =
             Self { request, edits, text, names, gone, changes: Vec::new(), added: Vec::new() };
@@ -128,7 +125,7 @@ impl<'r> Plan<'r> {
 
     fn edit_member(&mut self, index: usize) -> Result<(), JsonError> {
         let value = &self.member(index).value;
-        match self.names[index].as_str() {
+        match &*self.names[index] {
             "model" => {
                 if let Some(model) = self.edits.model {
                     self.replace(value, quoted(model));

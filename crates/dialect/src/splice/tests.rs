@@ -70,6 +70,33 @@ proptest! {
     }
 }
 
+/// Edits that are due only where a turn of that kind stands.
+#[test]
+fn g6_no_spelling_of_a_role_or_a_block_hides_it_from_the_edits() {
+    let edits = Edits {
+        thinking_blocks: ThinkingBlocks::Strip,
+        drop_reasoning_content: true,
+        system_turns_as_user: true,
+        developer_as_system: true,
+        ..Edits::default()
+    };
+    let turn = |turn: &str| format!(r#"{{"model":"q","messages":[{{}},{turn}]}}"#);
+    let twice = |turn: &str| format!(r#"{{"messages":[{turn}],"model":"q","messages":[]}}"#);
+    let thought = r#"{"role":"assistant","content":[{"\u0074ype":"th\u0069nking","thinking":"x"},{"type":"text","text":"a"}]}"#;
+    for (dialect, written) in [
+        (OpenAiChat, r#"{"r\u006fle":"develo\u0070er","content":"d"}"#),
+        (OpenAiChat, r#"{"reasoning_content":"r","role":"assist\u0061nt"}"#),
+        (AnthropicMessages, r#"{"role":"syst\u0065m","content":"s"}"#),
+        (AnthropicMessages, thought),
+    ] {
+        let body = turn(written);
+        assert_ne!(spliced(dialect, &body, &edits), body, "{written}");
+        // Of a conversation that comes twice the last counts.
+        let body = twice(written);
+        assert_eq!(spliced(dialect, &body, &edits), body, "{written}");
+    }
+}
+
 fn conversation() -> impl Strategy<Value = String> {
     let block = prop_oneof![
         Just(json!({"type":"thinking","thinking":"t","signature":"mine"})),

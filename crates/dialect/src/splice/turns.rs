@@ -2,6 +2,8 @@
 //!
 //! It refuses to touch what people, models and tools said.
 
+use std::borrow::Cow;
+
 use crate::Dialect;
 use crate::json::{JsonError, Kind, Member, Scanner, Span, cuts};
 use crate::request::{Conversation, Request, key};
@@ -29,9 +31,9 @@ pub(super) enum Loop {
 }
 
 /// One turn, as far as it matters here.
-struct Turn {
+struct Turn<'t> {
     members: Vec<Member>,
-    role: Option<(Span, String)>,
+    role: Option<(Span, Cow<'t, str>)>,
     content: Option<Span>,
 }
 
@@ -40,18 +42,12 @@ pub(super) fn plan(
     edits: &Edits<'_>,
     changes: &mut Vec<Change>,
 ) -> Result<Outcome, JsonError> {
-    let strips = !matches!(edits.thinking_blocks, ThinkingBlocks::Keep);
-    let wanted = match request.dialect() {
-        Dialect::AnthropicMessages => strips || edits.system_turns_as_user,
-        Dialect::OpenAiChat => edits.drop_reasoning_content || edits.developer_as_system,
-        Dialect::OpenAiResponses => edits.developer_as_system,
-    };
     let untouched =
         Outcome { tool_loop: Loop::Untouched, turns: request.conversation().turns().len() };
     let Conversation::Turns { turns: spans, .. } = request.conversation() else {
         return Ok(untouched);
     };
-    if !wanted {
+    if !may_change(request, edits) {
         return Ok(untouched);
     }
     let text = request.text();
@@ -76,11 +72,25 @@ pub(super) fn plan(
     })
 }
 
+/// Whether anything stands there that the edits are about: most conversations are not read again.
+const fn may_change(request: &Request, edits: &Edits<'_>) -> bool {
+    let marks = request.marks();
+    let strips = !matches!(edits.thinking_blocks, ThinkingBlocks::Keep);
+    let as_system = edits.developer_as_system && marks.developer;
+    match request.dialect() {
+        Dialect::AnthropicMessages => {
+            strips && marks.thinking || edits.system_turns_as_user && marks.system
+        }
+        Dialect::OpenAiChat => edits.drop_reasoning_content && marks.under_way || as_system,
+        Dialect::OpenAiResponses => as_system,
+    }
+}
+
 struct Planner<'p> {
     text: &'p str,
     edits: &'p Edits<'p>,
     spans: &'p [Span],
-    turns: &'p [Turn],
+    turns: &'p [Turn<'p>],
     changes: &'p mut Vec<Change>,
     /// The last turn that lost a thinking block.
     lost_thinking: Option<usize>,
@@ -184,8 +194,8 @@ impl Planner<'_> {
     }
 }
 
-impl Turn {
-    fn read(text: &str, span: &Span) -> Result<Self, JsonError> {
+impl<'t> Turn<'t> {
+    fn read(text: &'t str, span: &Span) -> Result<Self, JsonError> {
         let mut scanner = Scanner::within(text, span);
         let mut turn = Self { members: Vec::new(), role: None, content: None };
         if scanner.kind()? != Kind::Object {
@@ -196,7 +206,7 @@ impl Turn {
             match &*key(text, member).decode() {
                 "role" => {
                     let role = Scanner::within(text, &member.value).text_or_skip()?;
-                    turn.role = role.map(|role| (member.value.clone(), role.decode().into_owned()));
+                    turn.role = role.map(|role| (member.value.clone(), role.decode()));
                 }
                 "content" => turn.content = Some(member.value.clone()),
                 _ => {}

@@ -2,7 +2,7 @@
 //!
 //! It refuses to change what is asked: it reads headers, and says nothing about sessions.
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 
 use ekiden_config::Language;
 use ekiden_dialect::request::Facts;
@@ -22,6 +22,29 @@ const WHOLE_MAX_MS: u64 = 300_000;
 /// What the answer needs to reach the client in time, in milliseconds.
 const MARGIN_MS: u64 = 5_000;
 
+/// A request's headers laid out in a row: a call is asked for a dozen names that most clients do not
+/// send, and a map is dear to look through each time.
+#[derive(Debug)]
+pub(crate) struct Said<'h>(Vec<(&'h str, &'h HeaderValue)>);
+
+impl<'h> Said<'h> {
+    pub(crate) fn of(headers: &'h HeaderMap) -> Self {
+        Self(headers.iter().map(|(name, value)| (name.as_str(), value)).collect())
+    }
+
+    /// A header's first value as text; the name in small letters.
+    pub(crate) fn text(&self, name: &str) -> Option<&'h str> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.and_then(|(_, value)| value.to_str().ok())
+    }
+
+    /// The first product of the `User-Agent`, without its version; empty when there is none.
+    pub(crate) fn product(&self) -> &'h str {
+        let agent = self.text("user-agent").unwrap_or_default();
+        agent.split(['/', ' ']).next().unwrap_or_default()
+    }
+}
+
 /// What the person behind it reads.
 pub(crate) fn language(headers: &HeaderMap) -> Language {
     let preferred = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
@@ -29,18 +52,12 @@ pub(crate) fn language(headers: &HeaderMap) -> Language {
 }
 
 /// Who asks.
-pub(crate) fn profile(headers: &HeaderMap, facts: &Facts) -> ClientProfile {
-    ClientProfile { program: program(headers, facts), wants_usage: facts.include_usage }
+pub(crate) fn profile(said: &Said<'_>, facts: &Facts) -> ClientProfile {
+    ClientProfile { program: program(said, facts), wants_usage: facts.include_usage }
 }
 
-/// The first product of the `User-Agent`, without its version; empty when there is none.
-pub(crate) fn product(headers: &HeaderMap) -> &str {
-    let agent = text(headers, "user-agent").unwrap_or_default();
-    agent.split(['/', ' ']).next().unwrap_or_default()
-}
-
-fn program(headers: &HeaderMap, facts: &Facts) -> Program {
-    let product = product(headers).to_ascii_lowercase();
+fn program(said: &Said<'_>, facts: &Facts) -> Program {
+    let product = said.product().to_ascii_lowercase();
     match product.as_str() {
         "claude-cli" | "claude-code" => Program::ClaudeCode,
         "opencode" => Program::Opencode,
@@ -59,14 +76,14 @@ fn is_cline(facts: &Facts) -> bool {
 }
 
 /// How long the call may take, in milliseconds (R8).
-pub(crate) fn deadline_ms(headers: &HeaderMap, facts: &Facts) -> Option<u64> {
-    let own = text(headers, DEADLINE_HEADER).and_then(|ms| ms.trim().parse::<u64>().ok());
+pub(crate) fn deadline_ms(said: &Said<'_>, facts: &Facts) -> Option<u64> {
+    let own = said.text(DEADLINE_HEADER).and_then(|ms| ms.trim().parse::<u64>().ok());
     let own = own.filter(|ms| *ms > 0);
     if facts.stream {
         return own;
     }
-    let said = WAIT_HEADERS.iter().filter_map(|name| text(headers, name)).filter_map(seconds_ms);
-    let wait = said.fold(WHOLE_MAX_MS, u64::min);
+    let waits = WAIT_HEADERS.iter().filter_map(|name| said.text(name)).filter_map(seconds_ms);
+    let wait = waits.fold(WHOLE_MAX_MS, u64::min);
     // A client that waits a few seconds alone is still given most of them.
     let whole = wait.saturating_sub(MARGIN_MS).max(wait / 2);
     Some(own.map_or(whole, |own| own.min(whole)))
@@ -111,7 +128,7 @@ mod tests {
             ("", Program::Other),
         ] {
             let headers = headers(&[("user-agent", agent)]);
-            assert_eq!(super::program(&headers, &Facts::default()), program, "{agent}");
+            assert_eq!(super::program(&Said::of(&headers), &Facts::default()), program, "{agent}");
         }
     }
 
@@ -129,7 +146,7 @@ mod tests {
             let read =
                 ekiden_dialect::request::read(ekiden_dialect::Dialect::OpenAiChat, &body.into());
             let facts = read.expect("a body").facts().clone();
-            assert_eq!(super::program(&headers, &facts), program, "{system}");
+            assert_eq!(super::program(&Said::of(&headers), &facts), program, "{system}");
         }
         let told = Program::Cline.told_by();
         assert_eq!(told, crate::inbound::ToldBy::Event, "it would join what two models said");
@@ -151,10 +168,16 @@ mod tests {
             (&[("x-ekiden-deadline-ms", "1500")][..], 1_500),
             (&[("x-ekiden-deadline-ms", "0")][..], 295_000),
         ] {
-            assert_eq!(deadline_ms(&headers(pairs), &facts), Some(ms), "{pairs:?}");
+            assert_eq!(deadline_ms(&Said::of(&headers(pairs)), &facts), Some(ms), "{pairs:?}");
         }
         facts.stream = true;
-        assert_eq!(deadline_ms(&headers(&[("x-stainless-timeout", "120")]), &facts), None);
-        assert_eq!(deadline_ms(&headers(&[("x-ekiden-deadline-ms", "900")]), &facts), Some(900));
+        assert_eq!(
+            deadline_ms(&Said::of(&headers(&[("x-stainless-timeout", "120")])), &facts),
+            None
+        );
+        assert_eq!(
+            deadline_ms(&Said::of(&headers(&[("x-ekiden-deadline-ms", "900")])), &facts),
+            Some(900)
+        );
     }
 }

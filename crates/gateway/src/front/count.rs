@@ -16,6 +16,7 @@ use ekiden_dialect::{Dialect, request, write};
 use ekiden_engine::SessionId;
 
 use crate::body::Body;
+use crate::front::client::Said;
 use crate::front::reply::{Asker, response};
 use crate::front::{Front, may_call};
 use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
@@ -59,7 +60,7 @@ impl Front {
             return *refusal;
         }
         let fields = &config.session_fields;
-        let identity = self.sessions.identify(&parts.headers, facts, &queue.id, fields);
+        let identity = self.sessions.identify(&Said::of(&parts.headers), facts, &queue.id, fields);
         let key = &identity.session.key;
         let session = self.core.names().known_session(key).unwrap_or(SessionId::BACKGROUND);
         let counted = match self.current(&queue, session) {

@@ -77,16 +77,14 @@ pub(crate) fn beyond_loopback(listen: SocketAddr) -> bool {
 /// What a request shows of ours, in any header in which clients send keys.
 pub(crate) fn shown(headers: &HeaderMap, tokens: &ClientTokens) -> Shown {
     let mut found = Shown::Nothing;
-    for name in KEYS {
-        let named = headers.iter().filter(|(known, _)| known.as_str() == name);
-        for value in named.filter_map(|(_, value)| value.to_str().ok()) {
-            let value = value.trim();
-            let bare = value.split_once(' ').map_or(value, |(_, token)| token.trim());
-            match tokens.judge(bare) {
-                Shown::Nothing => {}
-                Shown::Unknown => return Shown::Unknown,
-                known @ Shown::Known(_) => found = known,
-            }
+    let keys = headers.iter().filter(|(name, _)| KEYS.contains(&name.as_str()));
+    for value in keys.filter_map(|(_, value)| value.to_str().ok()) {
+        let value = value.trim();
+        let bare = value.split_once(' ').map_or(value, |(_, token)| token.trim());
+        match tokens.judge(bare) {
+            Shown::Nothing => {}
+            Shown::Unknown => return Shown::Unknown,
+            known @ Shown::Known(_) => found = known,
         }
     }
     found

@@ -24,9 +24,6 @@ use crate::front::io::{Answering, Bounded};
 use crate::front::limits::{Bound, Share};
 use crate::tasks::Tasks;
 
-/// Headers of a request at most; more are answered with 431.
-const HEADERS_MAX: usize = 100;
-
 /// The least that the HTTP library takes as the bound on a head, in bytes.
 const HEAD_MIN_BYTES: usize = 8 << 10;
 
@@ -127,10 +124,11 @@ pub(crate) async fn serve<S>(
             Ok::<_, Infallible>(with_reason(answer.map(|body| answering.answered(body))))
         })
     });
+    // More than 100 headers are answered with 431, as the library has it: a bound that is set costs
+    // each request an allocation.
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT)
-        .max_headers(HEADERS_MAX)
         .max_buf_size(head_max.max(HEAD_MIN_BYTES))
         .serve_connection(TokioIo::new(io), service);
     let mut connection = pin!(connection);

@@ -5,17 +5,15 @@
 
 mod recent;
 
-use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use http::HeaderMap;
 use sha2::{Digest, Sha256};
 
 use ekiden_config::SessionField;
 use ekiden_dialect::request::Facts;
 use ekiden_engine::Purpose;
 
-use crate::front::client::{product, text};
+use crate::front::client::Said;
 use crate::inbound::{SessionKey, SessionKind};
 
 use recent::Recent;
@@ -63,27 +61,27 @@ impl Sessions {
     /// Names the session of a call to the queue of that id.
     pub(crate) fn identify(
         &self,
-        headers: &HeaderMap,
+        said: &Said<'_>,
         facts: &Facts,
         queue: &str,
         fields: &[SessionField],
     ) -> Identity {
-        let client = client_digest(headers);
+        let client = client_digest(said);
         let mut memory = self.lock();
-        let (kind, name, agent) = match memory.named(&client, headers, facts, fields) {
+        let (kind, name, agent) = match memory.named(&client, said, facts, fields) {
             Some(Named { name, agent }) => (SessionKind::Named, name, agent),
-            None => match fingerprint(headers, facts, queue) {
+            None => match fingerprint(said, facts, queue) {
                 Some(name) => (SessionKind::Fingerprint, name, None),
                 None => (SessionKind::Background, String::new(), None),
             },
         };
-        let agent = agent_of(headers).or(agent);
+        let agent = agent_of(said).or(agent);
         let key = match kind {
-            SessionKind::Named | SessionKind::Fingerprint => format!("{client}.{name}"),
+            SessionKind::Named | SessionKind::Fingerprint => [&*client, ".", &name].concat(),
             SessionKind::Background => String::new(),
         };
         let session = SessionKey { key, kind, agent };
-        let purpose = memory.purpose(&session, headers, facts);
+        let purpose = memory.purpose(&session, said, facts);
         Identity { session, purpose }
     }
 
@@ -110,11 +108,11 @@ impl Memory {
     fn named(
         &mut self,
         client: &str,
-        headers: &HeaderMap,
+        said: &Said<'_>,
         facts: &Facts,
         fields: &[SessionField],
     ) -> Option<Named> {
-        let header = |name: &str| text(headers, name).and_then(clean);
+        let header = |name: &str| said.text(name).and_then(clean);
         let body = |name: &Option<String>| name.as_deref().and_then(clean);
         let ids = &facts.ids;
         let first = header(SESSION_HEADER)
@@ -132,7 +130,7 @@ impl Memory {
             return Some(self.rooted(client, own, header("x-parent-session-id")));
         }
         body(&ids.prompt_cache_key)
-            .or_else(|| self.request_id(client, headers))
+            .or_else(|| self.request_id(client, said))
             .or_else(|| {
                 fields.iter().find_map(|field| match field {
                     SessionField::User => body(&ids.user),
@@ -160,9 +158,9 @@ impl Memory {
     }
 
     /// Codex names its thread with it; other programs send a fresh one with each call.
-    fn request_id(&mut self, client: &str, headers: &HeaderMap) -> Option<String> {
-        let id = text(headers, "x-client-request-id").and_then(clean)?;
-        if product(headers).to_ascii_lowercase().starts_with("codex") {
+    fn request_id(&mut self, client: &str, said: &Said<'_>) -> Option<String> {
+        let id = said.text("x-client-request-id").and_then(clean)?;
+        if said.product().to_ascii_lowercase().starts_with("codex") {
             return Some(id);
         }
         let seen = !self.request_ids.keep(format!("{client}.{id}"), ());
@@ -170,17 +168,17 @@ impl Memory {
     }
 
     /// R47: the side-call test. Nobody waits for a title, a summary or a memory.
-    fn purpose(&mut self, session: &SessionKey, headers: &HeaderMap, facts: &Facts) -> Purpose {
-        let class = text(headers, "x-claude-code-request-class").map(str::trim);
+    fn purpose(&mut self, session: &SessionKey, said: &Said<'_>, facts: &Facts) -> Purpose {
+        let class = said.text("x-claude-code-request-class").map(str::trim);
         let mut side = facts.title_only
-            || asks_for_title_in_words(headers, facts)
+            || asks_for_title_in_words(said, facts)
             || class.is_some_and(|class| !matches!(class, "" | "main" | "subagent"))
-            || text(headers, "x-deepseek-harness-compact").is_some()
-            || turn_kind(headers).is_some_and(|kind| kind != "turn");
+            || said.text("x-deepseek-harness-compact").is_some()
+            || turn_kind(said).is_some_and(|kind| kind != "turn");
         // Everybody without a session shares the bucket: what one offered says nothing of another.
         if session.kind != SessionKind::Background {
             let agent = session.agent.as_deref().unwrap_or_default();
-            let place = format!("{}\n{agent}", session.key);
+            let place = [&*session.key, "\n", agent].concat();
             if facts.tools > 0 {
                 self.with_tools.keep(place, ());
             } else {
@@ -191,8 +189,8 @@ impl Memory {
     }
 }
 
-fn agent_of(headers: &HeaderMap) -> Option<String> {
-    let header = |name: &str| text(headers, name).and_then(clean);
+fn agent_of(said: &Said<'_>) -> Option<String> {
+    let header = |name: &str| said.text(name).and_then(clean);
     header("x-claude-code-agent-id")
         .or_else(|| {
             header("thread-id")
@@ -203,35 +201,36 @@ fn agent_of(headers: &HeaderMap) -> Option<String> {
 
 /// opencode asks for the title before the session's first turn, when no tools were seen yet, and
 /// without a schema: its words are all that tells (measured with 1.18.33).
-fn asks_for_title_in_words(headers: &HeaderMap, facts: &Facts) -> bool {
+fn asks_for_title_in_words(said: &Said<'_>, facts: &Facts) -> bool {
     facts.tools == 0
-        && product(headers).eq_ignore_ascii_case("opencode")
+        && said.product().eq_ignore_ascii_case("opencode")
         && facts.root.user.as_deref().is_some_and(|user| user.trim_start().starts_with(TITLE_WORDS))
 }
 
 /// `request_kind` of Codex's turn metadata, which is JSON in a header.
-fn turn_kind(headers: &HeaderMap) -> Option<String> {
+fn turn_kind(said: &Said<'_>) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Turn {
         request_kind: Option<String>,
     }
-    let turn = text(headers, "x-codex-turn-metadata")?;
+    let turn = said.text("x-codex-turn-metadata")?;
     serde_json::from_str::<Turn>(turn).ok()?.request_kind
 }
 
 /// A conversation without a name, by how it began. It changes after a compaction, and what comes
 /// then inherits nothing.
-fn fingerprint(headers: &HeaderMap, facts: &Facts, queue: &str) -> Option<String> {
+fn fingerprint(said: &Said<'_>, facts: &Facts, queue: &str) -> Option<String> {
     let user = facts.root.user.as_deref()?;
     let system = facts.root.system.as_deref().unwrap_or_default();
-    Some(format!("root-{}", digest(&[product(headers), queue, system, user], 16)))
+    Some(format!("root-{}", digest(&[said.product(), queue, system, user], 16)))
 }
 
 /// What a client's key adds to its sessions' names, so that two clients never share one.
-fn client_digest(headers: &HeaderMap) -> String {
-    let bearer = text(headers, "authorization")
+fn client_digest(said: &Said<'_>) -> String {
+    let bearer = said
+        .text("authorization")
         .map(|value| value.split_once(' ').map_or(value, |(_, token)| token));
-    match bearer.or_else(|| text(headers, "x-api-key")).map(str::trim) {
+    match bearer.or_else(|| said.text("x-api-key")).map(str::trim) {
         Some(key) if !key.is_empty() => digest(&[key], 5),
         Some(_) | None => "open".to_owned(),
     }
@@ -246,6 +245,8 @@ fn clean(name: &str) -> Option<String> {
     Some(if shown { name.to_owned() } else { format!("id-{}", digest(&[name], 16)) })
 }
 
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
 /// The first `bytes` of the SHA-256 of the parts, each after its length, in hexadecimal.
 fn digest(parts: &[&str], bytes: usize) -> String {
     let mut hash = Sha256::new();
@@ -253,11 +254,11 @@ fn digest(parts: &[&str], bytes: usize) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
-    hash.finalize().iter().take(bytes).fold(String::new(), |mut out, byte| {
-        // Writing into a string cannot fail.
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    let mut out = String::with_capacity(2 * bytes);
+    for byte in hash.finalize().into_iter().take(bytes) {
+        out.extend([byte >> 4, byte & 15].map(|half| char::from(HEX[usize::from(half)])));
+    }
+    out
 }
 
 #[cfg(test)]
