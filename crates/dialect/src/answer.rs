@@ -23,6 +23,10 @@ pub struct Answer {
     pub torn: bool,
     /// Tokens, as far as the upstream told them.
     pub usage: Usage,
+    /// Bytes of what the model wrote, and of nothing around it: text, refusals, reasoning in words,
+    /// names and arguments of tool calls. A string counts as UTF-8 without JSON's escapes (a `\u`
+    /// escape as three bytes), arguments that are given as an object as they are written.
+    pub written: u64,
     /// Signatures of Anthropic's thinking blocks and the data of redacted ones: what only their
     /// issuer takes back (G6), and what [`crate::splice::ThinkingBlocks::KeepIf`] is asked about.
     pub signatures: Vec<String>,
@@ -248,6 +252,38 @@ impl Shown {
     }
 }
 
+/// What the model wrote in one part of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Written {
+    bytes: u64,
+    /// The longest of those texts that may be one, under several names.
+    alike: u64,
+    /// In how many places it stands.
+    pub(crate) places: u32,
+}
+
+impl Written {
+    /// One more text of that many bytes; whether there is something in it.
+    pub(crate) const fn add(&mut self, bytes: u64) -> bool {
+        self.bytes += bytes;
+        self.places += (bytes > 0) as u32;
+        bytes > 0
+    }
+
+    /// The same, where vendors write one text under several names: the longest counts.
+    pub(crate) const fn add_once(&mut self, bytes: u64) -> bool {
+        if bytes > self.alike {
+            self.alike = bytes;
+        }
+        self.places += (bytes > 0) as u32;
+        bytes > 0
+    }
+
+    pub(crate) const fn bytes(self) -> u64 {
+        self.bytes + self.alike
+    }
+}
+
 /// Whether JSON that comes in pieces has been closed; it does not judge it otherwise.
 ///
 /// Some upstreams end a tool call at the output limit and say that it is complete: its arguments
@@ -294,9 +330,18 @@ impl Balance {
     }
 }
 
-/// Passes one value and says whether it is a string with something in it.
-pub(crate) fn filled_text(value: &mut Scanner<'_>) -> Result<bool, JsonError> {
-    Ok(value.text_or_skip()?.is_some_and(|text| !text.is_empty()))
+/// Passes one value and says how many bytes of text it is: none where it is no string.
+pub(crate) fn text_len(value: &mut Scanner<'_>) -> Result<u64, JsonError> {
+    Ok(value.text_or_skip()?.map_or(0, |text| text.decoded_len() as u64))
+}
+
+/// Passes the arguments of a call that are no string and says how many bytes of them were written: a
+/// stream has an empty object in place of what comes in pieces.
+pub(crate) fn object_len(value: &mut Scanner<'_>) -> Result<u64, JsonError> {
+    let is_some = matches!(value.kind()?, Kind::Object | Kind::Array);
+    let span = value.skip()?;
+    let len = span.len() as u64;
+    Ok(if is_some && len > 2 { len } else { 0 })
 }
 
 /// Passes the value of an `error` member and says whether it tells of an error.

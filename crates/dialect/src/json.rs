@@ -100,6 +100,7 @@ impl<'a> Text<'a> {
     }
 
     /// Length in bytes of the string that is meant, near enough: a `\u` escape counts as three.
+    /// [`string_inside`] counts alike.
     pub(crate) fn decoded_len(self) -> usize {
         if !self.escaped {
             return self.raw.len();
@@ -478,18 +479,20 @@ const fn below(word: u64, least: u64) -> u64 {
     word.wrapping_sub(ONES * least) & !word & (ONES << 7)
 }
 
-/// Whether the bytes can stand between the quotes of a string.
-pub(crate) fn is_string_inside(bytes: &[u8]) -> bool {
-    let mut rest = bytes;
+/// [`Text::decoded_len`] of the bytes, if they can stand between the quotes of a string.
+pub(crate) fn string_inside(bytes: &[u8]) -> Option<usize> {
+    let (mut rest, mut len) = (bytes, bytes.len());
     loop {
         rest = &rest[plain_len(rest)..];
         match rest.first() {
-            None => return std::str::from_utf8(bytes).is_ok(),
-            Some(b'\\') => match escape_end(rest, 0) {
-                Ok(end) => rest = &rest[end..],
-                Err(_) => return false,
-            },
-            Some(_) => return false,
+            None => return std::str::from_utf8(bytes).is_ok().then_some(len),
+            Some(b'\\') => {
+                let end = escape_end(rest, 0).ok()?;
+                // Of six bytes three stay, of two one.
+                len -= end / 2;
+                rest = &rest[end..];
+            }
+            Some(_) => return None,
         }
     }
 }

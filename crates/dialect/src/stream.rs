@@ -83,10 +83,12 @@ impl Reader {
 
     /// Reads the next event.
     pub fn read(&mut self, event: &Event) -> Beat {
-        match self.again.hear(event) {
-            Some(Shows::Output) => return Beat::Output,
-            Some(Shows::Reasoning) => return Beat::Reasoning,
-            None => {}
+        if let Some((shows, written)) = self.again.hear(event) {
+            self.answer.written += written as u64;
+            return match shows {
+                Shows::Output => Beat::Output,
+                Shows::Reasoning => Beat::Reasoning,
+            };
         }
         let beat = self.read_whole(event);
         let shows = match beat {

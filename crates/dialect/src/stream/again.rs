@@ -4,7 +4,7 @@
 //! JSON string by itself. Nearly all pieces of an answer are so at most providers, and reading one
 //! whole takes several times as long.
 
-use crate::json::{Span, is_string_inside};
+use crate::json::{Span, string_inside};
 use crate::sse::Event;
 
 /// Longer surroundings are not kept: every open stream would hold them.
@@ -29,14 +29,16 @@ pub(super) enum Shows {
 }
 
 impl Again {
-    /// What the event shows, if it is the last one with another text.
-    pub(super) fn hear(&self, event: &Event) -> Option<Shows> {
+    /// What the event shows and how many bytes the model wrote in it, as [`crate::answer::Answer::written`]
+    /// counts them, if it is the last one with another text.
+    pub(super) fn hear(&self, event: &Event) -> Option<(Shows, usize)> {
         if self.around.is_empty() {
             return None;
         }
         let (before, after) = self.around.split_at(self.before);
         let text = event.raw().strip_prefix(before)?.strip_suffix(after)?;
-        (!text.is_empty() && is_string_inside(text)).then_some(self.shows)
+        let written = string_inside(text)?;
+        (written > 0).then_some((self.shows, written))
     }
 
     /// The event was read whole. `text`: where in its data the text stands (without its quotes) that

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use crate::answer::{
-    Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
+    Answer, Balance, Counting, Finish, Malformed, Shown, Written, object_len, tells_error, text_len,
 };
-use crate::json::{JsonError, Scanner, Span, Text};
+use crate::json::{JsonError, Kind, Scanner, Span, Text};
 use crate::stream::Heard;
 
 /// Highest index of a block that is told apart; what is beyond shares it, so that no upstream can
@@ -33,6 +33,7 @@ struct Seen<'a> {
     index: u64,
     error: bool,
     shown: Shown,
+    written: Written,
     tool: bool,
     arguments: Option<Text<'a>>,
     /// A call in it has arguments, given as a string, that stop in the middle.
@@ -84,6 +85,7 @@ impl Anthropic {
                     self.calls.push((seen.index, Balance::default()));
                 }
                 self.sign(&seen);
+                answer.written += seen.written.bytes();
                 Ok(seen.shown.into())
             }
             "content_block_delta" => {
@@ -94,11 +96,15 @@ impl Anthropic {
                 self.sign(&seen);
                 // Arguments are weighed, and signatures joined, piece by piece.
                 let plain = seen.arguments.is_none() && seen.signatures.is_empty();
-                let piece = seen.text.filter(|_| plain);
+                let piece = seen.text.filter(|_| plain && seen.written.places == 1);
                 self.text = piece.map(|piece| Scanner::new(text).inside(piece));
+                answer.written += seen.written.bytes();
                 Ok(seen.shown.into())
             }
-            "message_start" => Ok(seen.shown.into()),
+            "message_start" => {
+                answer.written += seen.written.bytes();
+                Ok(seen.shown.into())
+            }
             "content_block_stop" => {
                 self.torn |= self.take_call(seen.index).is_some_and(Balance::is_open);
                 if !self.signature.is_empty() {
@@ -133,6 +139,7 @@ impl Anthropic {
         }
         answer.output |= seen.shown.output;
         answer.reasoning |= seen.shown.reasoning;
+        answer.written = seen.written.bytes();
         answer.torn = seen.torn;
         answer.signatures = seen.signatures.iter().map(|text| text.decode().into_owned()).collect();
         Ok(seen.shown.into())
@@ -188,7 +195,8 @@ impl<'a> Seen<'a> {
             "text" => self.shown.output |= self.filled(value)?,
             "partial_json" => {
                 self.arguments = value.text_or_skip()?.filter(|piece| !piece.is_empty());
-                self.shown.output |= self.arguments.is_some();
+                let len = self.arguments.map_or(0, |piece| piece.decoded_len() as u64);
+                self.shown.output |= self.written.add(len);
             }
             "thinking" => self.shown.reasoning |= self.filled(value)?,
             "signature" => {
@@ -206,7 +214,7 @@ impl<'a> Seen<'a> {
     fn filled(&mut self, value: &mut Scanner<'a>) -> Result<bool, JsonError> {
         let text = value.text_or_skip()?.filter(|text| !text.is_empty());
         self.text = text.or(self.text);
-        Ok(text.is_some())
+        Ok(self.written.add(text.map_or(0, |text| text.decoded_len() as u64)))
     }
 
     fn note_stop(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
@@ -216,18 +224,23 @@ impl<'a> Seen<'a> {
     }
 
     fn block(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
-        let (mut kind, mut filled, mut signature, mut torn) = (None, false, None, false);
+        let (mut kind, mut signature, mut torn) = (None, None, false);
+        let (mut words, mut called) = (0, 0);
         value.object_or_skip(|inner, key| {
             match &*key.decode() {
                 "type" => kind = inner.text_or_skip()?.map(Text::decode),
                 "signature" | "data" => signature = inner.text_or_skip()?,
-                "text" | "thinking" => filled |= filled_text(inner)?,
+                "text" | "thinking" => words += text_len(inner)?,
+                "name" => called += text_len(inner)?,
                 // An object by the standard; a string holds what a translator could not read.
-                "input" => {
+                "input" if inner.kind()? == Kind::Text => {
+                    let arguments = inner.text()?;
+                    called += arguments.decoded_len() as u64;
                     let mut balance = Balance::default();
-                    balance.feed(&inner.text_or_skip()?.unwrap_or(Text::EMPTY).decode());
+                    balance.feed(&arguments.decode());
                     torn = balance.is_open();
                 }
+                "input" => called += object_len(inner)?,
                 _ => inner.pass()?,
             }
             Ok(())
@@ -237,14 +250,15 @@ impl<'a> Seen<'a> {
         }
         match kind.as_deref() {
             None => {}
-            Some("text") => self.shown.output |= filled,
-            Some("thinking") => self.shown.reasoning |= filled,
+            Some("text") => self.shown.output |= self.written.add(words),
+            Some("thinking") => self.shown.reasoning |= self.written.add(words),
             Some("redacted_thinking") => self.shown.reasoning = true,
             Some(other) => {
                 // Tool calls, the vendor's own included, and their results: shown or run.
                 let tool = other.ends_with("tool_use");
                 self.tool |= tool;
                 self.torn |= tool && torn;
+                self.written.add(if tool { called } else { 0 });
                 self.shown.output = true;
             }
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::answer::{
-    Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
+    Answer, Balance, Counting, Finish, Malformed, Shown, Written, object_len, tells_error, text_len,
 };
 use crate::json::{JsonError, Kind, Scanner, Span, Text};
 use crate::stream::Heard;
@@ -145,9 +145,16 @@ impl Chat {
         }
         self.text = match seen.parts.as_slice() {
             // Arguments are weighed piece by piece.
-            [only] if only.arguments.is_empty() => only.text.map(|text| scanner.inside(text)),
+            [only] if only.arguments.is_empty() && only.is_one_text() => {
+                only.text.map(|text| scanner.inside(text))
+            }
             _ => None,
         };
+        let sum = |written: fn(&Part<'_>) -> Written| {
+            seen.parts.iter().map(|part| written(part).bytes()).sum::<u64>()
+        };
+        // Perplexity repeats beside each piece all that came before it.
+        answer.written = (answer.written + sum(|part| part.written)).max(sum(|part| part.whole));
         let mut shown = Shown::default();
         let mut broke = None;
         for part in &seen.parts {
@@ -196,9 +203,14 @@ fn choice<'a>(
     choice.object_or_skip(|inner, key| {
         match &*key.decode() {
             "index" => part.index = inner.integer_or_skip()?.unwrap_or(0).min(INDEX_MAX),
-            "delta" | "message" => part.read(inner)?,
+            "delta" => part.read(inner)?,
+            "message" => {
+                std::mem::swap(&mut part.written, &mut part.whole);
+                part.read(inner)?;
+                std::mem::swap(&mut part.written, &mut part.whole);
+            }
             "finish_reason" => part.finish = inner.text_or_skip()?.map(Text::decode),
-            "text" => part.shown.output |= filled_text(inner)?,
+            "text" => part.shown.output |= part.written.add(text_len(inner)?),
             "usage" => answer.usage.merge(inner, Counting::Inclusive)?,
             "error" => error |= tells_error(inner)?,
             _ => inner.pass()?,
@@ -216,6 +228,9 @@ struct Part<'a> {
     index: u64,
     finish: Option<Cow<'a, str>>,
     shown: Shown,
+    /// What was written in a piece, and in a message, which is all of it.
+    written: Written,
+    whole: Written,
     tool: bool,
     /// Pieces of arguments, with the index of their call.
     arguments: Vec<(u64, Text<'a>)>,
@@ -224,16 +239,29 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    const fn is_one_text(&self) -> bool {
+        self.written.places == 1 && self.whole.places == 0
+    }
+
     fn read(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
         value.object_or_skip(|inner, key| {
             match &*key.decode() {
                 "content" => self.content(inner)?,
-                "refusal" => self.shown.output |= filled_text(inner)?,
-                "reasoning_content" | "reasoning" => self.shown.reasoning |= self.filled(inner)?,
-                "reasoning_details" => inner.array_or_skip(|detail| {
-                    self.shown.reasoning = true;
-                    detail.pass()
-                })?,
+                "refusal" => self.shown.output |= self.written.add(text_len(inner)?),
+                // Some write the same under both names, and OpenRouter in details as well.
+                "reasoning_content" | "reasoning" => {
+                    let text = self.filled(inner)?;
+                    self.shown.reasoning |= self.written.add_once(text);
+                }
+                "reasoning_details" => {
+                    let mut words = 0;
+                    inner.array_or_skip(|detail| {
+                        self.shown.reasoning = true;
+                        words += words_in(detail)?;
+                        Ok(())
+                    })?;
+                    self.written.add_once(words);
+                }
                 "tool_calls" => {
                     let mut place = 0;
                     inner.array_or_skip(|call| {
@@ -246,8 +274,11 @@ impl<'a> Part<'a> {
                     self.tool |= called;
                 }
                 "audio" => inner.object_or_skip(|audio, key| {
-                    let said = matches!(&*key.decode(), "data" | "transcript");
-                    self.shown.output |= filled_text(audio)? && said;
+                    match &*key.decode() {
+                        "data" => self.shown.output |= text_len(audio)? > 0,
+                        "transcript" => self.shown.output |= self.written.add(text_len(audio)?),
+                        _ => audio.pass()?,
+                    }
                     Ok(())
                 })?,
                 "images" => inner.array_or_skip(|image| {
@@ -260,36 +291,48 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// Passes one value and says whether it is a text with something in it, which is noted.
-    fn filled(&mut self, value: &mut Scanner<'a>) -> Result<bool, JsonError> {
+    /// Passes one value and says how many bytes of text it is. One with something in it is noted.
+    fn filled(&mut self, value: &mut Scanner<'a>) -> Result<u64, JsonError> {
         let text = value.text_or_skip()?.filter(|text| !text.is_empty());
         self.text = text.or(self.text);
-        Ok(text.is_some())
+        Ok(text.map_or(0, |text| text.decoded_len() as u64))
     }
 
     /// A string, or Mistral's list of typed parts.
     fn content(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
         if value.kind()? != Kind::Array {
-            self.shown.output |= self.filled(value)?;
+            let text = self.filled(value)?;
+            self.shown.output |= self.written.add(text);
             return Ok(());
         }
+        let mut thought = 0;
         value.array(|parts| {
-            let (mut thinks, mut filled) = (false, false);
+            let (mut thinks, mut words) = (false, 0);
             parts.object_or_skip(|part, key| {
                 match &*key.decode() {
                     "type" => {
                         let kind = part.text_or_skip()?.map(|kind| kind.decode());
                         thinks = matches!(kind.as_deref(), Some("thinking" | "reasoning"));
-                        filled |= thinks;
                     }
-                    "text" => filled |= filled_text(part)?,
+                    "thinking" if part.kind()? == Kind::Array => part.array(|inner| {
+                        words += words_in(inner)?;
+                        Ok(())
+                    })?,
+                    "text" | "thinking" => words += text_len(part)?,
                     _ => part.pass()?,
                 }
                 Ok(())
             })?;
-            self.shown.merge(Shown { output: filled && !thinks, reasoning: thinks });
+            self.shown.merge(Shown { output: words > 0 && !thinks, reasoning: thinks });
+            if thinks {
+                thought += words;
+            } else {
+                self.written.add(words);
+            }
             Ok(())
-        })
+        })?;
+        self.written.add_once(thought);
+        Ok(())
     }
 
     /// `place` is the call's index where it names none, as in a whole answer.
@@ -319,15 +362,15 @@ impl<'a> Part<'a> {
         let mut shown = false;
         value.object_or_skip(|inner, key| {
             match &*key.decode() {
-                "name" => shown |= filled_text(inner)?,
+                "name" => shown |= self.written.add(text_len(inner)?),
                 // A string by the standard; some send an object.
                 "arguments" if inner.kind()? == Kind::Object => {
                     shown = true;
-                    inner.pass()?;
+                    self.written.add(object_len(inner)?);
                 }
                 "arguments" => {
                     let piece = inner.text_or_skip()?.filter(|piece| !piece.is_empty());
-                    shown |= piece.is_some();
+                    shown |= self.written.add(piece.map_or(0, |piece| piece.decoded_len() as u64));
                     self.arguments.extend(piece.map(|piece| (index, piece)));
                 }
                 _ => inner.pass()?,
@@ -341,11 +384,26 @@ impl<'a> Part<'a> {
     /// A tool that takes plain text.
     fn custom(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
         value.object_or_skip(|inner, key| {
-            let said = matches!(&*key.decode(), "name" | "input");
-            self.shown.output |= filled_text(inner)? && said;
+            match &*key.decode() {
+                "name" | "input" => self.shown.output |= self.written.add(text_len(inner)?),
+                _ => inner.pass()?,
+            }
             Ok(())
         })
     }
+}
+
+/// Passes one value and says how many bytes the words are that stand in it by themselves.
+fn words_in(value: &mut Scanner<'_>) -> Result<u64, JsonError> {
+    let mut words = 0;
+    value.object_or_skip(|inner, key| {
+        match &*key.decode() {
+            "text" | "summary" => words += text_len(inner)?,
+            _ => inner.pass()?,
+        }
+        Ok(())
+    })?;
+    Ok(words)
 }
 
 /// MiniMax: `base_resp.status_code` other than 0.

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use crate::answer::{
-    Answer, Balance, Counting, Finish, Malformed, Shown, filled_text, tells_error,
+    Answer, Balance, Counting, Finish, Malformed, Shown, object_len, tells_error, text_len,
 };
-use crate::json::{JsonError, Scanner, Text};
+use crate::json::{JsonError, Kind, Scanner, Text};
 use crate::stream::Heard;
 
 /// The tool calls that are being written.
@@ -15,15 +15,20 @@ pub(crate) struct Responses {
     called: bool,
     /// A tool call ended before its arguments did.
     torn: bool,
+    /// Bytes that came in items which had ended: the same that came in pieces before.
+    written_in_items: u64,
 }
 
 #[derive(Default)]
 struct Seen<'a> {
     kind: Option<Cow<'a, str>>,
     error: bool,
-    delta: bool,
-    /// What the items in it show, and whether a call is among them.
+    /// Bytes of the piece that came.
+    delta: u64,
+    /// What the items in it show, how many bytes the model wrote in them, and whether a call is among
+    /// them.
     items: Shown,
+    written: u64,
     call: bool,
     /// A call in it has arguments that stop in the middle.
     torn: bool,
@@ -54,13 +59,18 @@ impl Responses {
                 answer.reasoning |= seen.items.reasoning;
                 answer.note_finish(seen.finish(self.called));
                 self.torn |= seen.torn;
+                // All of it, once more.
+                answer.written = answer.written.max(seen.written);
                 return Ok(Heard::Terminal);
             }
             "response.output_item.added" if seen.call => {
                 self.calls_open += 1;
+                answer.written += seen.written;
                 return Ok(Heard::Output);
             }
             "response.output_item.done" => {
+                self.written_in_items += seen.written;
+                answer.written = answer.written.max(self.written_in_items);
                 if seen.call {
                     self.calls_open = self.calls_open.saturating_sub(1);
                     self.called = true;
@@ -71,7 +81,11 @@ impl Responses {
             }
             _ => {}
         }
-        let filled = seen.delta && kind.ends_with(".delta");
+        let filled = seen.delta > 0 && kind.ends_with(".delta");
+        // Sound comes in base64.
+        if filled && !kind.ends_with("audio.delta") {
+            answer.written += seen.delta;
+        }
         let thinks = kind.starts_with("response.reasoning");
         Ok(Shown { output: filled && !thinks, reasoning: filled && thinks }.into())
     }
@@ -87,6 +101,7 @@ impl Responses {
         if seen.status.is_some() {
             answer.note_finish(seen.finish(false));
         }
+        answer.written = seen.written;
         answer.torn = seen.torn;
         Ok(seen.items.into())
     }
@@ -102,7 +117,7 @@ impl<'a> Seen<'a> {
                 Ok(())
             }
             "delta" => {
-                seen.delta = filled_text(inner)?;
+                seen.delta = text_len(inner)?;
                 Ok(())
             }
             "item" => seen.item(inner),
@@ -139,21 +154,25 @@ impl<'a> Seen<'a> {
     }
 
     fn item(&mut self, value: &mut Scanner<'a>) -> Result<(), JsonError> {
-        let (mut kind, mut filled) = (None, false);
+        let (mut kind, mut words, mut called) = (None, 0, 0);
         value.object_or_skip(|inner, key| {
             match &*key.decode() {
                 "type" => kind = inner.text_or_skip()?.map(Text::decode),
-                "arguments" => {
+                "arguments" if inner.kind()? == Kind::Text => {
+                    let arguments = inner.text()?;
+                    called += arguments.decoded_len() as u64;
                     let mut balance = Balance::default();
-                    if let Some(arguments) = inner.text_or_skip()? {
-                        balance.feed(&arguments.decode());
-                    }
+                    balance.feed(&arguments.decode());
                     self.torn |= balance.is_open();
                 }
-                "content" => inner.array_or_skip(|parts| {
+                "arguments" => called += object_len(inner)?,
+                "name" | "input" | "code" => called += text_len(inner)?,
+                "content" | "summary" => inner.array_or_skip(|parts| {
                     parts.object_or_skip(|part, key| {
-                        let said = matches!(&*key.decode(), "text" | "refusal");
-                        filled |= filled_text(part)? && said;
+                        match &*key.decode() {
+                            "text" | "refusal" => words += text_len(part)?,
+                            _ => part.pass()?,
+                        }
                         Ok(())
                     })
                 })?,
@@ -163,10 +182,17 @@ impl<'a> Seen<'a> {
         })?;
         match kind.as_deref() {
             None => {}
-            Some("message") => self.items.output |= filled,
-            Some("reasoning") => self.items.reasoning = true,
+            Some("message") => {
+                self.written += words;
+                self.items.output |= words > 0;
+            }
+            Some("reasoning") => {
+                self.written += words;
+                self.items.reasoning = true;
+            }
             Some(other) => {
                 let call = other.ends_with("_call");
+                self.written += if call { called } else { 0 };
                 self.call |= call;
                 self.items.output |= call;
             }

@@ -174,7 +174,8 @@ fn pieces_that_differ_in_their_text_alone_are_not_read_whole() {
         for text in ["a", "of any length", r#"with \"escapes\" \u6c49 and 汉字"#] {
             assert_eq!(reader.read(&data(&piece(text))), Beat::Output);
             let next = |text: &str| reader.again.hear(&data(&piece(text)));
-            assert_eq!(next("b"), Some(Shows::Output));
+            assert_eq!(next("b"), Some((Shows::Output, 1)));
+            assert_eq!(next(r"\n\u6c49"), Some((Shows::Output, 4)), "as it is meant");
             for other in ["", r#"a","b":"c"#, "\\", "a\tb"] {
                 assert_eq!(next(other), None, "{other:?}");
             }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use ekiden_dialect::sse::{self, Event};
-use ekiden_dialect::stream::{Beat, Reader};
+use ekiden_dialect::stream::{self, Beat, Reader};
 use ekiden_dialect::whole::{self, Whole};
 use ekiden_dialect::{Dialect, splice};
 use ekiden_engine::AttemptId;
@@ -147,6 +147,14 @@ impl Running {
 
     pub(crate) const fn reader(&self) -> &Reader {
         &self.reader
+    }
+
+    /// What a stream has said so far; `None`: a whole answer was asked for, and says all at once.
+    pub(crate) fn heard(&self) -> Option<&stream::Answer> {
+        match self.streamed {
+            Streamed::Yes => Some(self.reader.answer()),
+            Streamed::No => None,
+        }
     }
 
     /// Takes what came of an error's text for all of it.

@@ -205,8 +205,12 @@ impl Driver {
         loop {
             match self.call.poll_output() {
                 Output::Effect(effect) => self.carry_out(effect),
-                Output::Settle => self.core.settle(&mut self.call, &self.notes),
+                Output::Settle => {
+                    self.note_heard();
+                    self.core.settle(&mut self.call, &self.notes);
+                }
                 Output::Admit => {
+                    self.note_heard();
                     self.core.admit(&mut self.call, &self.notes);
                 }
                 Output::Wake(at, why) => {

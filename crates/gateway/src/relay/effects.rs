@@ -74,6 +74,7 @@ impl Driver {
         let facts = self.inbound.request.facts();
         let streamed = if facts.stream { Streamed::Yes } else { Streamed::No };
         let reads = (candidate.provider.dialect, facts.choices);
+        self.note_heard();
         self.running = Some(Running::start(
             start.attempt,
             index,
@@ -164,12 +165,14 @@ impl Driver {
 
     fn stop(&mut self, id: AttemptId) {
         if self.running.as_ref().is_some_and(|running| running.id == id) {
+            self.note_heard();
             self.running = None;
             self.patience_ms = None;
         }
     }
 
     fn refuse(&mut self, word: LastWord) {
+        self.note_heard();
         self.running = None;
         let dialect = self.inbound.dialect;
         let Last { status, mut headers, body, event, told } =

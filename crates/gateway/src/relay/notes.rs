@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ekiden_classify::Sizes;
-use ekiden_dialect::stream::Usage;
+use ekiden_dialect::request::TEXT_BYTES_PER_TOKEN;
+use ekiden_dialect::stream::{Answer, Usage};
 use ekiden_engine::{AttemptId, Class, Now, SessionId, Verdict};
 use ekiden_store::{AttemptRow, AttemptState, CallName, Cost, Evidence, Place, Tokens};
 use http::HeaderMap;
@@ -17,9 +18,6 @@ use crate::core::spending::cost;
 use crate::core::{Ended, Witness};
 use crate::evidence::Judged;
 use crate::plan::QueueRuntime;
-
-/// Bytes of answers that are taken for one token where no usage is reported.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// All attempts of one call.
 #[derive(Debug)]
@@ -51,9 +49,10 @@ pub(crate) struct Note {
     pub(crate) error: Option<Heard>,
     pub(crate) evidence: Evidence,
     pub(crate) sizes: Sizes,
-    pub(crate) usage: Usage,
-    /// Bytes of content that came.
-    pub(crate) content_bytes: u64,
+    /// What upstream has told of tokens and cost so far.
+    usage: Usage,
+    /// The output so far.
+    output: Tokens,
     pub(crate) outcome: Outcome,
 }
 
@@ -73,6 +72,15 @@ pub(crate) enum Outcome {
     Shown,
     /// All of it was.
     Delivered,
+}
+
+/// How far an answer has come with us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Far {
+    /// More may come.
+    Open,
+    /// It has said that it is over.
+    Over,
 }
 
 /// An error as it came.
@@ -110,7 +118,7 @@ impl Notes {
             evidence: Evidence::default(),
             sizes: Sizes::default(),
             usage: Usage::default(),
-            content_bytes: 0,
+            output: Tokens::Unknown,
             outcome: Outcome::Held,
         });
     }
@@ -173,16 +181,12 @@ impl Notes {
     }
 
     fn row_of(&self, note: &Note, state: AttemptState) -> AttemptRow {
-        let estimated = || match note.content_bytes {
-            0 => Tokens::Unknown,
-            bytes => Tokens::Estimated(bytes.div_ceil(BYTES_PER_TOKEN)),
-        };
         let input = match (note.usage.input, note.sent || state == AttemptState::Sent) {
             (Some(tokens), _) => Tokens::Reported(tokens),
             (None, true) => Tokens::Estimated(self.input_tokens),
             (None, false) => Tokens::Unknown,
         };
-        let output = note.usage.output.map_or_else(estimated, Tokens::Reported);
+        let output = note.output;
         let caches = (note.usage.cached, note.usage.cache_written);
         // A refusal is not billed, and before the end nobody knows.
         let came = state == AttemptState::Complete
@@ -251,6 +255,21 @@ impl Witness for Notes {
 }
 
 impl Note {
+    /// What its answer has said so far. Output is reported where the answer is over and its tokens were
+    /// told; else it is estimated from what was written, and no less than was told on the way: an answer
+    /// that broke off, or whose client left, is counted as far as it came.
+    pub(crate) fn hear(&mut self, answer: &Answer, far: Far) {
+        self.usage = answer.usage;
+        let written = answer.written.div_ceil(TEXT_BYTES_PER_TOKEN);
+        self.output = match (answer.usage.output, far) {
+            // No tokens for what was written are no count.
+            (Some(tokens), Far::Over) if tokens > 0 || written == 0 => Tokens::Reported(tokens),
+            // What is told at the start, before any word, is no count either.
+            (_, Far::Over | Far::Open) if written == 0 => Tokens::Unknown,
+            (told, Far::Over | Far::Open) => Tokens::Estimated(written.max(told.unwrap_or(0))),
+        };
+    }
+
     /// What went wrong, once that is known.
     pub(crate) fn class(&self) -> Option<Class> {
         self.end.get().and_then(|end| end.class)

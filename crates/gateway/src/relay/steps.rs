@@ -19,7 +19,7 @@ use http::HeaderMap;
 use crate::evidence::{self, Around, Judged, Loopback};
 use crate::relay::attempt::{Reach, Running, Step};
 use crate::relay::driver::Driver;
-use crate::relay::notes::Heard;
+use crate::relay::notes::{Far, Heard};
 use crate::relay::outbound::{self, Terms};
 use crate::relay::repair;
 use crate::upstream::{At, Fault};
@@ -98,11 +98,6 @@ impl Driver {
             Beat::Error(data) => return self.error_event(id, data),
             Beat::Malformed(_) => return self.malformed(id),
         };
-        if beat != engine::Beat::Wire
-            && let Some(note) = self.notes.note(id)
-        {
-            note.content_bytes += u64::from(bytes);
-        }
         if self.ended_torn() {
             // Not even the event that says so goes out: clients run tools once they read it.
             return self.torn(id);
@@ -160,7 +155,7 @@ impl Driver {
         }
         running.end();
         self.patience_ms = None;
-        self.note_answer(id, &answer);
+        self.truncated = answer.finish == Some(stream::Finish::Truncated);
         let finish = answer.finish.filter(|_| said).map(finish);
         let output_tokens = tokens(&answer);
         self.feed_attempt(id, AttemptInput::End { finish, terminal, output_tokens });
@@ -172,9 +167,9 @@ impl Driver {
             Whole::Answer(answer) => answer,
             Whole::Error(_) | Whole::Malformed(_) => return self.error(id, status, body),
         };
-        self.note_answer(id, &answer);
+        self.truncated = answer.finish == Some(stream::Finish::Truncated);
         if let Some(note) = self.notes.note(id) {
-            note.content_bytes = body.len() as u64;
+            note.hear(&answer, Far::Over);
         }
         if answer.end() == stream::End::Torn {
             self.sent(id);
@@ -321,10 +316,13 @@ impl Driver {
         }
     }
 
-    fn note_answer(&mut self, id: AttemptId, answer: &Answer) {
-        self.truncated = answer.finish == Some(stream::Finish::Truncated);
-        if let Some(note) = self.notes.note(id) {
-            note.usage = answer.usage;
+    /// Whoever asks for a row of the attempt that runs is told what its stream has said so far.
+    pub(crate) fn note_heard(&mut self) {
+        let Some(running) = &self.running else { return };
+        if let Some(answer) = running.heard()
+            && let Some(note) = self.notes.note(running.id)
+        {
+            note.hear(answer, if running.reader().is_complete() { Far::Over } else { Far::Open });
         }
     }
 }

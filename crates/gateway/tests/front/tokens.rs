@@ -471,3 +471,53 @@ async fn r34_a_reported_cost_beats_the_price_and_is_told_apart() {
     });
     assert_eq!(line["all"]["cost"], json!([usd]));
 }
+
+/// What a token has spent today and what the ledger has of it: tokens, and money by its currency.
+async fn spent_and_kept(guarded: &Guarded, id: &str) -> [(u64, Vec<String>); 2] {
+    let admin = Some(guarded.admin.as_str());
+    let list = guarded.ask(Method::GET, "/api/v1/tokens", admin, "").await.json();
+    let mine = list["tokens"].as_array().expect("tokens").iter().find(|it| it["id"] == id);
+    let spent = &mine.expect("the token")["spent_today"];
+    let money = spent["money"].as_array().expect("money").iter();
+    let money = money.map(|some| some.as_str().expect("text").to_owned()).collect();
+    let sums = guarded.ask(Method::GET, "/api/v1/ledger?by=token", admin, "").await.json();
+    let line = sums["sums"].as_array().expect("sums").iter().find(|line| line["key"] == id);
+    let all = &line.expect("its line")["all"];
+    let count = |value: &Value| value.as_u64().expect("a number");
+    let both = |sum: &Value| count(&sum["reported"]) + count(&sum["estimated"]);
+    let cost = all["cost"].as_array().expect("cost").iter().map(|sum| {
+        let nano = count(&sum["reported_nano"]) + count(&sum["estimated_nano"]);
+        format!("{} {}", sum["currency"].as_str().expect("a code"), ekiden_config::amount(nano))
+    });
+    let kept = (both(&all["input"]) + both(&all["output"]), cost.collect());
+    [(count(&spent["tokens"]), money), kept]
+}
+
+/// G9, R12: leaving early saves nothing of what was written by then.
+#[tokio::test(start_paused = true)]
+async fn g09_r12_what_was_written_for_a_client_that_left_is_spent() {
+    let words = "word ".repeat(200);
+    for (path, model) in [(CHAT, "default"), (MESSAGES, "opus")] {
+        let script = format!("ok:{words} | silence:200");
+        let guarded = Guarded::with(EVERYWHERE, &script, "");
+        let wish = json!({ "name": "b", "scope": "client", "budget_per_day": "200 tokens" });
+        let (token, id) = guarded.make(&wish).await;
+        let mut body = hello(model);
+        body["stream"] = json!(true);
+        let bearer = format!("Bearer {token}");
+        let headers = [("host", "192.0.2.7:8787"), ("authorization", bearer.as_str())];
+        let asked = request(Method::POST, path, &headers, body.to_string());
+        let mut answer = guarded.world.gateway.handle(asked).await.into_body();
+        let mut raw = Vec::new();
+        while raw.windows(4).filter(|some| some == b"word").count() < 200 {
+            raw.extend_from_slice(&answer.piece().await.expect("a piece").expect("in order"));
+        }
+        drop(answer);
+        guarded.world.gateway.core().tasks().idle().await;
+        let [(spent, _), (kept, _)] = spent_and_kept(&guarded, &id).await;
+        assert_eq!(spent, kept, "{path}");
+        assert!((250..300).contains(&spent), "{path}: {spent}");
+        let next = guarded.ask(Method::POST, path, Some(&token), &body.to_string()).await;
+        assert_eq!(next.status, 429, "{next:?}");
+    }
+}

@@ -10,6 +10,7 @@
     reason = "a test that cannot go on says so, picks what it looks for, and times what it sees"
 )]
 
+mod amounts;
 mod bodies;
 mod choosing;
 mod committing;
