@@ -4,6 +4,14 @@
 
 use crate::json::{JsonError, Kind, Scanner, Text};
 
+/// Tokens of one kind in one answer at most: what the settings take for a window. The largest known
+/// one is 10,000,000 (Llama 4 Scout, by its model card). A report of more is broken.
+const TOKENS_MAX: u64 = 100_000_000;
+
+/// What one answer can cost at most, in billionths of a US dollar: 5,000 dollars. A report of more is
+/// broken.
+const COST_NANO_USD_MAX: u64 = 5_000_000_000_000;
+
 /// What is known of an answer so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
@@ -65,7 +73,8 @@ pub enum End {
     Cut,
 }
 
-/// Tokens of one answer. Missing is not zero.
+/// Tokens of one answer. Missing is not zero. What cannot be (less than nothing, parts of a token, more
+/// than 100,000,000, more than 5,000 dollars) was not told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Usage {
@@ -205,7 +214,8 @@ impl Usage {
 }
 
 fn raise(place: &mut Option<u64>, value: &mut Scanner<'_>) -> Result<(), JsonError> {
-    *place = (*place).max(value.integer_or_skip()?);
+    let told = value.integer_or_skip()?.filter(|tokens| *tokens <= TOKENS_MAX);
+    *place = (*place).max(told);
     Ok(())
 }
 
@@ -235,7 +245,7 @@ fn nano(number: &str) -> Option<u64> {
         }
         nano = nano.checked_mul(10)?;
     }
-    (!whole.is_empty()).then_some(nano)
+    (!whole.is_empty() && nano <= COST_NANO_USD_MAX).then_some(nano)
 }
 
 /// What one part of an answer shows.

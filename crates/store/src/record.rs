@@ -303,7 +303,10 @@ impl Tokens {
 }
 
 impl AttemptRow {
-    pub(crate) fn bounded(self) -> Self {
+    /// The row as it is kept: with no more tokens, milliseconds and cost than one attempt can have.
+    /// Whoever adds rows up beside the ledger adds these.
+    #[must_use]
+    pub fn bounded(self) -> Self {
         Self {
             took_ms: self.took_ms.min(AMOUNT_MAX),
             input: self.input.bounded(),

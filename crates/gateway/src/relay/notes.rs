@@ -245,7 +245,8 @@ impl Witness for Notes {
             | Verdict::Struck { .. }
             | Verdict::Quarantined { .. } => AttemptState::Unknown,
         };
-        Some(self.row_of(note, state))
+        // Budgets count what the ledger keeps.
+        Some(self.row_of(note, state).bounded())
     }
 
     fn last_class(&self) -> Option<Class> {

@@ -493,6 +493,35 @@ async fn spent_and_kept(guarded: &Guarded, id: &str) -> [(u64, Vec<String>); 2] 
     [(count(&spent["tokens"]), money), kept]
 }
 
+/// R34, G9: a report that cannot be takes nobody's budget, and budgets count what the ledger keeps.
+#[tokio::test(start_paused = true)]
+async fn r34_g09_budgets_and_the_ledger_count_the_same_whatever_is_reported() {
+    let prices =
+        "[prices]\n\"chat/m\" = \"USD 900 in, 900 out\"\n\"claude/c\" = \"CNY 900 in, 900 out\"\n";
+    for (usage, tokens) in [
+        // Four bytes are one token.
+        ("no-usage", 0..100),
+        ("usage:5000000000/99999999999999", 0..100),
+        ("usage:18446744073709551615/18446744073709551615 | cost:18446744073709551615", 0..100),
+        // As much as can be, at a price by which no call can cost as much.
+        ("usage:100000000/100000000", 200_000_000..200_000_001),
+    ] {
+        for (path, model) in [(CHAT, "default"), (MESSAGES, "opus")] {
+            for streamed in [true, false] {
+                let guarded = Guarded::with(EVERYWHERE, &format!("ok:Yes. | {usage}"), prices);
+                let (token, id) = guarded.make(&json!({ "name": "b", "scope": "client" })).await;
+                let mut body = hello(model);
+                body["stream"] = json!(streamed);
+                let got = guarded.ask(Method::POST, path, Some(&token), &body.to_string()).await;
+                assert_eq!(got.status, 200, "{got:?}");
+                let [spent, kept] = spent_and_kept(&guarded, &id).await;
+                assert_eq!(spent, kept, "{path} {usage} {streamed}");
+                assert!(tokens.contains(&spent.0), "{path} {usage} {streamed}: {spent:?}");
+            }
+        }
+    }
+}
+
 /// G9, R12: leaving early saves nothing of what was written by then.
 #[tokio::test(start_paused = true)]
 async fn g09_r12_what_was_written_for_a_client_that_left_is_spent() {

@@ -4,7 +4,7 @@
 use ekiden_engine::Class;
 use ekiden_store::{AttemptRow, AttemptState, Tokens};
 
-use super::stage::{Dialect, Setting, Stage, Way};
+use super::stage::{Dialect, Setting, Stage, Trouble, Way};
 
 /// A quarter of the bytes of what a model wrote.
 fn estimated(written: &str) -> Tokens {
@@ -121,6 +121,51 @@ async fn r34_an_answer_that_broke_off_is_counted_as_far_as_it_was_written() {
                 assert_eq!(ledger[0].wasted, rows == 2, "{way:?} {fault}");
                 assert_eq!(ledger[0].state, AttemptState::Unknown);
             }
+        }
+    }
+}
+
+/// R34: what cannot be is no report; the words are counted instead, by whoever counts.
+#[tokio::test(start_paused = true)]
+async fn r34_a_report_that_cannot_be_is_none() {
+    for number in
+        ["1e300", "-5", "100000001", "18446744073709551615", "99999999999999999999", "\"12\"", "0"]
+    {
+        let chat = format!(
+            r#"{{"id":"c","choices":[{{"index":0,"message":{{"role":"assistant","content":"Good morning."}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":{number},"completion_tokens":{number}}}}}"#
+        );
+        let anthropic = format!(
+            r#"{{"id":"m","type":"message","role":"assistant","content":[{{"type":"text","text":"Good morning."}}],"stop_reason":"end_turn","usage":{{"input_tokens":{number},"output_tokens":{number}}}}}"#
+        );
+        let chunks = chat.replace("\"message\"", "\"delta\"");
+        let events = [
+            r#"{"type":"message_start","message":{"id":"m","role":"assistant","content":[]}}"#.to_owned(),
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#.to_owned(),
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Good morning."}}"#.to_owned(),
+            r#"{"type":"content_block_stop","index":0}"#.to_owned(),
+            format!(
+                r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{{"input_tokens":{number},"output_tokens":{number}}}}}"#
+            ),
+            r#"{"type":"message_stop"}"#.to_owned(),
+        ];
+        let framed: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
+        for (way, body) in Way::ALL.into_iter().zip([
+            format!("data: {chunks}\n\ndata: [DONE]\n\n"),
+            chat,
+            framed,
+            anthropic,
+        ]) {
+            let kind = if way.streamed { "text/event-stream" } else { "application/json" };
+            let stage = Stage::of(way, "ok:unasked", "ok:never");
+            stage.trouble("a", Some(Trouble::json(&body, kind)));
+            stage.ask().await.is_whole("Good morning.");
+            let row = only(&stage);
+            assert_eq!(row.output, estimated("Good morning."), "{way:?} {number}");
+            let zero = number == "0" && row.input == Tokens::Reported(0);
+            assert!(
+                zero || matches!(row.input, Tokens::Estimated(1..)),
+                "{way:?} {number} {row:?}"
+            );
         }
     }
 }
