@@ -1,7 +1,8 @@
 //! What has changed lately, for those who look on.
 //!
 //! It refuses to grow and to wait: a bounded ring, in which whoever reads too slowly finds a gap and
-//! is told so. Nothing is put into words until somebody reads it.
+//! is told so. Nothing is put into words until somebody reads it, and nothing is kept that nobody can
+//! ask for: every reader has read before, or begins with what is newest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +24,8 @@ pub(crate) struct Changes {
 struct Ring {
     last: u64,
     kept: VecDeque<Change>,
+    /// So many more are kept though nobody looks on: whoever left may come back and go on.
+    kept_unseen: usize,
 }
 
 /// One change.
@@ -73,24 +76,25 @@ impl Default for Changes {
 impl Changes {
     /// Takes the records that people look at.
     pub(crate) fn kept(&self, records: &[Record]) {
-        self.push(records.iter().filter(|record| shown(record)).cloned().map(Change::Kept));
+        let shown = records.iter().filter(|record| shown(record));
+        self.push(shown, |record| Change::Kept(record.clone()));
     }
 
-    /// Takes changes, oldest first.
-    pub(crate) fn push(&self, changes: impl IntoIterator<Item = Change>) {
+    /// Takes changes, oldest first. They are made only if somebody may read them.
+    pub(crate) fn push<T>(
+        &self,
+        things: impl IntoIterator<Item = T>,
+        change: impl Fn(T) -> Change,
+    ) {
+        let looked_at = self.newest.receiver_count() > 0;
         let mut ring = self.ring();
         let before = ring.last;
-        for change in changes {
-            ring.last += 1;
-            ring.kept.push_back(change);
-            if ring.kept.len() > KEPT_MAX {
-                ring.kept.pop_front();
-            }
+        for thing in things {
+            ring.take(|| change(thing), looked_at);
         }
         let last = ring.last;
         drop(ring);
         if last != before {
-            let looked_at = self.newest.receiver_count() > 0;
             self.newest.send_if_modified(|newest| {
                 let later = last > *newest;
                 *newest = last.max(*newest);
@@ -102,7 +106,9 @@ impl Changes {
 
     /// The number of the newest change; 0: there is none yet.
     pub(crate) fn last(&self) -> u64 {
-        self.ring().last
+        let mut ring = self.ring();
+        ring.kept_unseen = KEPT_MAX;
+        ring.last
     }
 
     /// Wakes when there are newer ones.
@@ -112,7 +118,8 @@ impl Changes {
 
     /// At most so many changes after that one.
     pub(crate) fn after(&self, number: u64, most: usize) -> Read {
-        let ring = self.ring();
+        let mut ring = self.ring();
+        ring.kept_unseen = KEPT_MAX;
         let forgotten = ring.last - ring.kept.len() as u64;
         if number < forgotten || number > ring.last {
             return Read::Gap(ring.last);
@@ -124,6 +131,24 @@ impl Changes {
     fn ring(&self) -> MutexGuard<'_, Ring> {
         // A panic between two lines costs one number.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ring {
+    fn take(&mut self, change: impl FnOnce() -> Change, looked_at: bool) {
+        self.last += 1;
+        if looked_at {
+            self.kept_unseen = KEPT_MAX;
+        } else if let Some(left) = self.kept_unseen.checked_sub(1) {
+            self.kept_unseen = left;
+        } else {
+            // All of them are behind what the last reader could go on with.
+            return self.kept.clear();
+        }
+        self.kept.push_back(change());
+        if self.kept.len() > KEPT_MAX {
+            self.kept.pop_front();
+        }
     }
 }
 
@@ -159,15 +184,38 @@ mod tests {
         }
     }
 
+    fn push(changes: &Changes, number: usize) {
+        changes.push(0..number, |_| Change::Settings);
+    }
+
+    #[test]
+    fn what_nobody_can_ask_for_is_neither_made_nor_kept() {
+        let changes = Changes::default();
+        changes.push(0..9, |_| unreachable!("nobody has looked yet"));
+        let reader = changes.watch();
+        assert_eq!(numbers(&changes.after(9, 10)), (10, 0), "a reader begins with the newest");
+        push(&changes, 3);
+        drop(reader);
+        push(&changes, KEPT_MAX - 3);
+        assert_eq!(numbers(&changes.after(9, usize::MAX)), (10, KEPT_MAX), "it came back in time");
+        push(&changes, KEPT_MAX);
+        changes.push(0..1, |_| unreachable!("whoever read last is too far behind"));
+        let newest = 10 + 2 * KEPT_MAX as u64;
+        assert_eq!(numbers(&changes.after(9, 1)), (newest, usize::MAX));
+        push(&changes, 2);
+        assert_eq!(numbers(&changes.after(newest, 10)), (newest + 1, 2));
+        assert_eq!(numbers(&changes.after(newest - 1, 10)), (newest + 2, usize::MAX));
+    }
+
     #[test]
     fn a_reader_goes_on_where_it_stopped_and_a_slow_one_finds_a_gap() {
         let changes = Changes::default();
         assert_eq!(numbers(&changes.after(0, 10)), (1, 0));
-        changes.push([Change::Settings, Change::Settings, Change::Settings]);
+        push(&changes, 3);
         assert_eq!(numbers(&changes.after(0, 10)), (1, 3));
         assert_eq!(numbers(&changes.after(1, 1)), (2, 1));
         assert_eq!(numbers(&changes.after(4, 1)), (3, usize::MAX), "a number of another process");
-        changes.push((0..KEPT_MAX).map(|_| Change::Settings));
+        push(&changes, KEPT_MAX);
         let last = changes.last();
         assert_eq!(numbers(&changes.after(2, 10)), (last, usize::MAX));
         assert_eq!(numbers(&changes.after(3, 10)), (4, 10));

@@ -256,7 +256,7 @@ impl Core {
 
     /// Says so to those who look on.
     pub(crate) fn changed_settings(&self) {
-        self.changes.push([Change::Settings]);
+        self.changes.push([()], |()| Change::Settings);
     }
 
     /// Where the store keeps.
@@ -377,19 +377,21 @@ impl Core {
 
     /// A call's public id.
     pub(crate) fn call_name(&self, id: CallId) -> Arc<str> {
-        format!("ek-{}-{}", self.instance, id.0).into()
+        ["ek-", &self.instance, "-", &id.0.to_string()].concat().into()
     }
 
     /// A call begins; this is how it is reached.
     pub(crate) fn open_call(&self, open: Open, reach: Reach) {
         self.waiting().insert(open.id, reach);
-        self.changes.push([Change::Opened(Arc::new(Opened {
-            call: Arc::clone(&open.call),
-            session: Arc::clone(&open.session),
-            agent: open.agent.clone(),
-            queue: Arc::clone(&open.queue.id),
-            began_ms: open.began.wall_ms,
-        }))]);
+        self.changes.push([&open], |open| {
+            Change::Opened(Arc::new(Opened {
+                call: Arc::clone(&open.call),
+                session: Arc::clone(&open.session),
+                agent: open.agent.clone(),
+                queue: Arc::clone(&open.queue.id),
+                began_ms: open.began.wall_ms,
+            }))
+        });
         self.calls.open(open);
     }
 

@@ -103,12 +103,13 @@ impl Core {
     }
 
     fn seat(&self, route: RouteId, holder: Holder, held: Held) {
-        let holder = match holder {
-            Holder::Session(session) => self.names.session_name(session),
-            Holder::Call(call) => self.call_name(call),
-        };
-        let route = self.names.route_name(route);
-        self.changes.push([Change::Seat { route, holder, held: held == Held::Taken }]);
+        self.changes.push([holder], |holder| {
+            let holder = match holder {
+                Holder::Session(session) => self.names.session_name(session),
+                Holder::Call(call) => self.call_name(call),
+            };
+            Change::Seat { route: self.names.route_name(route), holder, held: held == Held::Taken }
+        });
     }
 }
 

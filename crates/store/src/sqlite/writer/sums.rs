@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::record::Record;
 
 /// Sums are written with every so many batches, or when nothing else comes.
-const BATCHES: u32 = 8;
+const BATCHES: u32 = 24;
 /// More sums than this are not held.
 const HELD_MAX: usize = 16_384;
 
