@@ -65,8 +65,6 @@ pub struct Facts {
     pub title_only: bool,
     /// What may name the session or its user (G4).
     pub ids: Ids,
-    /// What a conversation without ids is recognised by.
-    pub root: Root,
     /// Turns in the conversation.
     pub turns: usize,
     /// Images, files and sounds in the conversation.
@@ -175,7 +173,7 @@ pub fn read(dialect: Dialect, body: &Bytes) -> Result<Request, BodyError> {
     facts.model = model(text, &outline)?;
     types(text, &outline)?;
     let conversation = conversation(dialect, text, &outline)?;
-    facts.read(dialect, text, &outline, &conversation).map_err(|error| explain(text, error))?;
+    facts.read(text, &outline, &conversation).map_err(|error| explain(text, error))?;
     let marks = outline.marks;
     let members = outline.members.into_iter().map(|(_, member)| member).collect();
     Ok(Request { dialect, body: body.clone(), members, conversation, marks, facts })
@@ -198,6 +196,14 @@ impl Request {
     #[must_use]
     pub const fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// What a conversation without ids is recognised by. It is read when it is asked for: most clients
+    /// name their sessions, and a system text may be long.
+    #[must_use]
+    pub fn root(&self) -> Root {
+        // It was read once; nothing in it is new.
+        root::read(self).unwrap_or_default()
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -241,7 +247,6 @@ impl Conversation {
 impl Facts {
     fn read(
         &mut self,
-        dialect: Dialect,
         text: &str,
         outline: &Outline<'_>,
         conversation: &Conversation,
@@ -278,7 +283,6 @@ impl Facts {
         self.ids = ids::read(text, outline)?;
         self.turns = conversation.turns().len().max(1);
         self.under_way = outline.marks.under_way;
-        self.root = root::read(dialect, text, outline, conversation)?;
         self.input_tokens = outline.input_tokens();
         self.media = outline.media;
         Ok(())

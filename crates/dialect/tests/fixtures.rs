@@ -108,10 +108,10 @@ fn g4_session_ids_are_found() {
 #[test]
 fn g4_the_user_s_own_words_are_found_behind_the_client_s() {
     for name in ["claude-code.anthropic.main", "qwen-code.chat.main", "pi.chat.main"] {
-        assert_eq!(one(name).facts().root.user.as_deref(), Some("run echo"), "{name}");
+        assert_eq!(one(name).root().user.as_deref(), Some("run echo"), "{name}");
     }
     let claude = one("claude-code.anthropic.main");
-    assert!(claude.facts().root.system.as_deref().unwrap().starts_with("You are a Claude agent"));
+    assert!(claude.root().system.as_deref().unwrap().starts_with("You are a Claude agent"));
     assert_eq!(claude.facts().thinking, Thinking::Adaptive);
 }
 

@@ -247,13 +247,13 @@ impl Front {
         let payer: Option<Arc<str>> = token.map(|token| token.id.as_str().into());
         let reserved = self.reserve(token.zip(payer.as_ref()), facts, &queue, asker)?;
         let said = Said::of(&parts.headers);
-        let identity = self.sessions.identify(&said, facts, &queue.id, &config.session_fields);
+        let identity = self.sessions.identify(&said, &request, &queue.id, &config.session_fields);
         Ok(Inbound {
             dialect,
             queue,
             session: identity.session,
             purpose: identity.purpose,
-            client: client::profile(&said, facts),
+            client: client::profile(&said, &request),
             deadline_ms: client::deadline_ms(&said, facts),
             query: parts.uri.query().map(str::to_owned),
             headers: client_headers(&parts.headers),

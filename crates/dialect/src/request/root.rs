@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use crate::Dialect;
 use crate::json::{JsonError, Kind, Scanner, Span};
 
-use super::Conversation;
-use super::outline::Outline;
+use super::{Conversation, Request, key};
 
 /// The stable beginnings of a conversation. Text of the user: never logged.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -58,21 +57,18 @@ const VOLATILE: [&str; 13] = [
     "gitstatus",
 ];
 
-pub(super) fn read(
-    dialect: Dialect,
-    text: &str,
-    outline: &Outline<'_>,
-    conversation: &Conversation,
-) -> Result<Root, JsonError> {
+pub(super) fn read(request: &Request) -> Result<Root, JsonError> {
+    let (dialect, text) = (request.dialect(), request.text());
     let mut root = Root::default();
-    for (name, member) in &outline.members {
-        if root.system.is_none() && matches!(&**name, "system" | "instructions") {
+    for member in request.members() {
+        let name = key(text, member).decode();
+        if root.system.is_none() && matches!(&*name, "system" | "instructions") {
             texts(&mut Scanner::within(text, &member.value), &mut |part| {
                 root.take_system(part);
             })?;
         }
     }
-    match conversation {
+    match request.conversation() {
         Conversation::Text(span) => {
             texts(&mut Scanner::within(text, span), &mut |part| root.take_user(part))?;
         }

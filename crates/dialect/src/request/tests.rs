@@ -6,8 +6,12 @@ use crate::Dialect::{AnthropicMessages, OpenAiChat, OpenAiResponses};
 use crate::testing;
 
 #[expect(clippy::needless_pass_by_value, reason = "rows of tests read better without borrows")]
+fn asked(dialect: Dialect, body: serde_json::Value) -> Request {
+    read(dialect, &Bytes::from(body.to_string())).unwrap()
+}
+
 fn facts(dialect: Dialect, body: serde_json::Value) -> Facts {
-    read(dialect, &Bytes::from(body.to_string())).unwrap().facts
+    asked(dialect, body).facts
 }
 
 fn refused(body: &[u8]) -> String {
@@ -199,7 +203,7 @@ fn g4_the_root_of_a_conversation_does_not_move() {
                 said("assistant", more), said("user", more)
             ]
         });
-        facts(AnthropicMessages, body).root
+        asked(AnthropicMessages, body).root()
     };
     let one = root("2026-11-29", "a");
     assert_eq!(one, root("2026-11-30", "b"));
@@ -208,12 +212,12 @@ fn g4_the_root_of_a_conversation_does_not_move() {
     assert!(!format!("{one:?}").contains("bug"));
 
     let body = json!({ "model": "q", "messages": [said("developer", "Hi"), said("user", "<system-reminder>x"), said("user", "go")] });
-    let chat = facts(OpenAiChat, body).root;
+    let chat = asked(OpenAiChat, body).root();
     assert_eq!((chat.system.as_deref(), chat.user.as_deref()), (Some("Hi"), Some("go")));
     let body = json!({ "model": "q", "instructions": "I\n2026-01-02", "input": "go" });
-    let responses = facts(OpenAiResponses, body).root;
+    let responses = asked(OpenAiResponses, body).root();
     assert_eq!((responses.system.as_deref(), responses.user.as_deref()), (Some("I"), Some("go")));
-    assert_eq!(facts(OpenAiChat, json!({ "model": "q", "messages": [] })).root, Root::default());
+    assert_eq!(asked(OpenAiChat, json!({ "model": "q", "messages": [] })).root(), Root::default());
 }
 
 #[test]
@@ -230,7 +234,7 @@ fn g4_lines_that_name_time_or_place_end_the_stable_text() {
     ] {
         let text = format!("Be brief.\n{line}\nmore");
         let body = json!({ "model": "q", "messages": [said("system", &text)] });
-        assert_eq!(facts(OpenAiChat, body).root.system.as_deref(), Some("Be brief."), "{line}");
+        assert_eq!(asked(OpenAiChat, body).root().system.as_deref(), Some("Be brief."), "{line}");
     }
 }
 

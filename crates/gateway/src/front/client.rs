@@ -5,7 +5,7 @@
 use http::{HeaderMap, HeaderValue, header};
 
 use ekiden_config::Language;
-use ekiden_dialect::request::Facts;
+use ekiden_dialect::request::{Facts, Request};
 
 use crate::inbound::{ClientProfile, Program};
 
@@ -52,27 +52,28 @@ pub(crate) fn language(headers: &HeaderMap) -> Language {
 }
 
 /// Who asks.
-pub(crate) fn profile(said: &Said<'_>, facts: &Facts) -> ClientProfile {
-    ClientProfile { program: program(said, facts), wants_usage: facts.include_usage }
+pub(crate) fn profile(said: &Said<'_>, request: &Request) -> ClientProfile {
+    let wants_usage = request.facts().include_usage;
+    ClientProfile { program: program(said, request), wants_usage }
 }
 
-fn program(said: &Said<'_>, facts: &Facts) -> Program {
+fn program(said: &Said<'_>, request: &Request) -> Program {
     let product = said.product().to_ascii_lowercase();
     match product.as_str() {
         "claude-cli" | "claude-code" => Program::ClaudeCode,
         "opencode" => Program::Opencode,
         "qwencode" => Program::QwenCode,
         _ if product.starts_with("codex") => Program::Codex,
-        _ if product.starts_with("cline") || is_cline(facts) => Program::Cline,
+        _ if product.starts_with("cline") => Program::Cline,
+        "ai-sdk" if is_cline(request) => Program::Cline,
         _ => Program::Other,
     }
 }
 
 /// Cline's command line shows its library's name alone (`ai-sdk`, measured with 3.0.65); what it
 /// tells the model about itself does not change from call to call.
-fn is_cline(facts: &Facts) -> bool {
-    let system = facts.root.system.as_deref();
-    system.is_some_and(|text| text.trim_start().starts_with("You are Cline,"))
+fn is_cline(request: &Request) -> bool {
+    request.root().system.is_some_and(|text| text.trim_start().starts_with("You are Cline,"))
 }
 
 /// How long the call may take, in milliseconds (R8).
@@ -116,6 +117,14 @@ mod tests {
             .collect()
     }
 
+    fn told(system: &str) -> Request {
+        let body = format!(
+            r#"{{"model":"q","messages":[{{"role":"system","content":"{system}"}},{{"role":"user","content":"x"}}]}}"#
+        );
+        let read = ekiden_dialect::request::read(ekiden_dialect::Dialect::OpenAiChat, &body.into());
+        read.expect("a body")
+    }
+
     #[test]
     fn r10_known_agents_are_known_by_their_user_agent() {
         for (agent, program) in [
@@ -128,7 +137,7 @@ mod tests {
             ("", Program::Other),
         ] {
             let headers = headers(&[("user-agent", agent)]);
-            assert_eq!(super::program(&Said::of(&headers), &Facts::default()), program, "{agent}");
+            assert_eq!(super::program(&Said::of(&headers), &told("")), program, "{agent}");
         }
     }
 
@@ -140,16 +149,13 @@ mod tests {
             ("You are Cline, an AI coding agent.", Program::Cline),
             ("You are a friend of Cline, an agent.", Program::Other),
         ] {
-            let body = format!(
-                r#"{{"model":"q","messages":[{{"role":"system","content":"{system}"}},{{"role":"user","content":"x"}}]}}"#
-            );
-            let read =
-                ekiden_dialect::request::read(ekiden_dialect::Dialect::OpenAiChat, &body.into());
-            let facts = read.expect("a body").facts().clone();
-            assert_eq!(super::program(&Said::of(&headers), &facts), program, "{system}");
+            assert_eq!(super::program(&Said::of(&headers), &told(system)), program, "{system}");
         }
-        let told = Program::Cline.told_by();
-        assert_eq!(told, crate::inbound::ToldBy::Event, "it would join what two models said");
+        assert_eq!(
+            Program::Cline.told_by(),
+            crate::inbound::ToldBy::Event,
+            "it would join what two models said"
+        );
     }
 
     #[test]

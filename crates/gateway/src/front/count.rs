@@ -60,7 +60,8 @@ impl Front {
             return *refusal;
         }
         let fields = &config.session_fields;
-        let identity = self.sessions.identify(&Said::of(&parts.headers), facts, &queue.id, fields);
+        let identity =
+            self.sessions.identify(&Said::of(&parts.headers), &request, &queue.id, fields);
         let key = &identity.session.key;
         let session = self.core.names().known_session(key).unwrap_or(SessionId::BACKGROUND);
         let counted = match self.current(&queue, session) {

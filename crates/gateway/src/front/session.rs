@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 
 use ekiden_config::SessionField;
-use ekiden_dialect::request::Facts;
+use ekiden_dialect::request::{Facts, Request, Root};
 use ekiden_engine::Purpose;
 
 use crate::front::client::Said;
@@ -62,15 +62,16 @@ impl Sessions {
     pub(crate) fn identify(
         &self,
         said: &Said<'_>,
-        facts: &Facts,
+        request: &Request,
         queue: &str,
         fields: &[SessionField],
     ) -> Identity {
+        let facts = request.facts();
         let client = client_digest(said);
         let mut memory = self.lock();
         let (kind, name, agent) = match memory.named(&client, said, facts, fields) {
             Some(Named { name, agent }) => (SessionKind::Named, name, agent),
-            None => match fingerprint(said, facts, queue) {
+            None => match fingerprint(said, request, queue) {
                 Some(name) => (SessionKind::Fingerprint, name, None),
                 None => (SessionKind::Background, String::new(), None),
             },
@@ -81,7 +82,7 @@ impl Sessions {
             SessionKind::Background => String::new(),
         };
         let session = SessionKey { key, kind, agent };
-        let purpose = memory.purpose(&session, said, facts);
+        let purpose = memory.purpose(&session, said, request);
         Identity { session, purpose }
     }
 
@@ -168,10 +169,11 @@ impl Memory {
     }
 
     /// R47: the side-call test. Nobody waits for a title, a summary or a memory.
-    fn purpose(&mut self, session: &SessionKey, said: &Said<'_>, facts: &Facts) -> Purpose {
+    fn purpose(&mut self, session: &SessionKey, said: &Said<'_>, request: &Request) -> Purpose {
+        let facts = request.facts();
         let class = said.text("x-claude-code-request-class").map(str::trim);
         let mut side = facts.title_only
-            || asks_for_title_in_words(said, facts)
+            || asks_for_title_in_words(said, request)
             || class.is_some_and(|class| !matches!(class, "" | "main" | "subagent"))
             || said.text("x-deepseek-harness-compact").is_some()
             || turn_kind(said).is_some_and(|kind| kind != "turn");
@@ -201,10 +203,10 @@ fn agent_of(said: &Said<'_>) -> Option<String> {
 
 /// opencode asks for the title before the session's first turn, when no tools were seen yet, and
 /// without a schema: its words are all that tells (measured with 1.18.33).
-fn asks_for_title_in_words(said: &Said<'_>, facts: &Facts) -> bool {
-    facts.tools == 0
+fn asks_for_title_in_words(said: &Said<'_>, request: &Request) -> bool {
+    request.facts().tools == 0
         && said.product().eq_ignore_ascii_case("opencode")
-        && facts.root.user.as_deref().is_some_and(|user| user.trim_start().starts_with(TITLE_WORDS))
+        && request.root().user.is_some_and(|user| user.trim_start().starts_with(TITLE_WORDS))
 }
 
 /// `request_kind` of Codex's turn metadata, which is JSON in a header.
@@ -219,10 +221,10 @@ fn turn_kind(said: &Said<'_>) -> Option<String> {
 
 /// A conversation without a name, by how it began. It changes after a compaction, and what comes
 /// then inherits nothing.
-fn fingerprint(said: &Said<'_>, facts: &Facts, queue: &str) -> Option<String> {
-    let user = facts.root.user.as_deref()?;
-    let system = facts.root.system.as_deref().unwrap_or_default();
-    Some(format!("root-{}", digest(&[said.product(), queue, system, user], 16)))
+fn fingerprint(said: &Said<'_>, request: &Request, queue: &str) -> Option<String> {
+    let Root { system, user, .. } = request.root();
+    let (system, user) = (system.unwrap_or_default(), user?);
+    Some(format!("root-{}", digest(&[said.product(), queue, &system, &user], 16)))
 }
 
 /// What a client's key adds to its sessions' names, so that two clients never share one.

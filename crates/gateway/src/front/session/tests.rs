@@ -15,13 +15,13 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
     pairs.iter().map(pair).collect()
 }
 
-fn facts(body: &str) -> Facts {
-    facts_of(Dialect::OpenAiChat, body)
+fn asked(body: &str) -> Request {
+    asked_in(Dialect::OpenAiChat, body)
 }
 
-fn facts_of(dialect: Dialect, body: &str) -> Facts {
+fn asked_in(dialect: Dialect, body: &str) -> Request {
     let body = Bytes::from(body.to_owned());
-    request::read(dialect, &body).expect("a body").facts().clone()
+    request::read(dialect, &body).expect("a body")
 }
 
 const HELLO: &str = r#"{"model":"q","messages":[{"role":"user","content":"hello"}]}"#;
@@ -33,7 +33,7 @@ fn sessions() -> Sessions {
 }
 
 fn named(pairs: &[(&str, &str)], body: &str) -> (SessionKind, String, Option<String>) {
-    let identity = sessions().identify(&Said::of(&headers(pairs)), &facts(body), "q", &[]);
+    let identity = sessions().identify(&Said::of(&headers(pairs)), &asked(body), "q", &[]);
     let SessionKey { key, kind, agent } = identity.session;
     (kind, key, agent)
 }
@@ -78,7 +78,7 @@ fn g04_deepseek_harness_names_its_session_and_r47_its_compaction() {
     let session = ("x-deepseek-harness-session-id", "session-1");
     assert_eq!(name(&[session, ("session_id", "other")], HELLO), "open.session-1");
     let purpose = |pairs: &[(&str, &str)]| {
-        sessions().identify(&Said::of(&headers(pairs)), &facts(WITH_TOOLS), "q", &[]).purpose
+        sessions().identify(&Said::of(&headers(pairs)), &asked(WITH_TOOLS), "q", &[]).purpose
     };
     assert_eq!(purpose(&[session]), Purpose::Main);
     assert_eq!(purpose(&[session, ("x-deepseek-harness-compact", "1")]), Purpose::Internal);
@@ -112,7 +112,7 @@ fn g04_a_child_belongs_to_its_root() {
     let sessions = sessions();
     let ask = |pairs: &[(&str, &str)]| {
         let session =
-            sessions.identify(&Said::of(&headers(pairs)), &facts(HELLO), "q", &[]).session;
+            sessions.identify(&Said::of(&headers(pairs)), &asked(HELLO), "q", &[]).session;
         (session.key, session.agent)
     };
     let child = |agent: &str| ("open.root".to_owned(), Some(agent.to_owned()));
@@ -129,7 +129,7 @@ fn g04_a_request_id_names_a_session_only_when_it_comes_again() {
     let sessions = sessions();
     let ask = |id: &str, agent: &str| {
         let pairs = [("x-client-request-id", id), ("user-agent", agent)];
-        sessions.identify(&Said::of(&headers(&pairs)), &facts(HELLO), "q", &[]).session
+        sessions.identify(&Said::of(&headers(&pairs)), &asked(HELLO), "q", &[]).session
     };
     assert_eq!(ask("one", "app/1").kind, SessionKind::Fingerprint);
     assert_eq!(ask("two", "app/1").kind, SessionKind::Fingerprint);
@@ -141,7 +141,7 @@ fn g04_a_request_id_names_a_session_only_when_it_comes_again() {
 fn g04_user_fields_name_a_session_only_when_configured() {
     let body = r#"{"model":"q","messages":[],"user":"u","safety_identifier":"s"}"#;
     let ask = |fields: &[SessionField]| {
-        sessions().identify(&Said::of(&HeaderMap::new()), &facts(body), "q", fields).session.key
+        sessions().identify(&Said::of(&HeaderMap::new()), &asked(body), "q", fields).session.key
     };
     assert_eq!(ask(&[]), "");
     assert_eq!(ask(&[SessionField::User]), "open.u");
@@ -157,7 +157,7 @@ fn g04_a_fingerprint_stays_while_the_conversation_grows() {
     assert_eq!(name(&agent, HELLO), name(&[("user-agent", "aider/2.0")], grown));
     assert_ne!(name(&agent, HELLO), name(&[("user-agent", "other/1.0")], HELLO));
     assert_ne!(name(&agent, HELLO), name(&agent, &HELLO.replace("hello", "bye")));
-    let other_queue = sessions().identify(&Said::of(&headers(&agent)), &facts(HELLO), "q2", &[]);
+    let other_queue = sessions().identify(&Said::of(&headers(&agent)), &asked(HELLO), "q2", &[]);
     assert_ne!(name(&agent, HELLO), other_queue.session.key);
     assert!(!name(&agent, HELLO).contains("hello"), "no text of the user");
 }
@@ -198,7 +198,7 @@ fn r47_a_call_without_tools_is_a_side_call_once_its_session_has_used_some() {
     let sessions = sessions();
     let ask = |session: &str, body: &str| {
         let pairs = [("x-session-id", session)];
-        sessions.identify(&Said::of(&headers(&pairs)), &facts(body), "q", &[]).purpose
+        sessions.identify(&Said::of(&headers(&pairs)), &asked(body), "q", &[]).purpose
     };
     assert_eq!(ask("a", HELLO), Purpose::Main, "nothing is known yet");
     assert_eq!(ask("a", WITH_TOOLS), Purpose::Main);
@@ -210,7 +210,7 @@ fn r47_a_call_without_tools_is_a_side_call_once_its_session_has_used_some() {
 #[test]
 fn r47_what_clients_say_about_a_call_is_believed() {
     let ask = |pairs: &[(&str, &str)], body: &str| {
-        sessions().identify(&Said::of(&headers(pairs)), &facts(body), "q", &[]).purpose
+        sessions().identify(&Said::of(&headers(pairs)), &asked(body), "q", &[]).purpose
     };
     let class = "x-claude-code-request-class";
     for (said, purpose) in [
@@ -237,7 +237,7 @@ fn r47_opencodes_first_call_asks_for_a_title_and_is_a_side_call() {
             r#"{{"model":"q","messages":[{{"role":"user","content":"{words}"}}],"tools":[{tools}]}}"#
         );
         let pairs = [("user-agent", agent), ("x-session-id", "s")];
-        sessions().identify(&Said::of(&headers(&pairs)), &facts(&body), "q", &[]).purpose
+        sessions().identify(&Said::of(&headers(&pairs)), &asked(&body), "q", &[]).purpose
     };
     let words = r"Generate a title for this conversation:\n";
     assert_eq!(ask("opencode/1.18.33", words, ""), Purpose::Internal);
@@ -308,8 +308,8 @@ fn g04_every_recorded_client_is_known() {
             .iter()
             .map(|pair| (pair[0].as_str().expect("a name"), pair[1].as_str().expect("a value")))
             .collect();
-        let facts = facts_of(dialect, &fixture["body"].to_string());
-        let identity = sessions.identify(&Said::of(&headers(&pairs)), &facts, "q", &[]);
+        let request = asked_in(dialect, &fixture["body"].to_string());
+        let identity = sessions.identify(&Said::of(&headers(&pairs)), &request, "q", &[]);
         assert_eq!(identity.session.kind, *kind, "{file}");
         if let Some(session) = session {
             assert!(identity.session.key.ends_with(&format!(".{session}")), "{file}: {identity:?}");
