@@ -130,11 +130,13 @@ impl Say for Words {
             Self::Cast => "\
 acme is out of quota. borealis never answers. cirrus thinks and breaks off. delta works.
 echo speaks the other dialect, and asks for a second's patience first.
+Who fails is asked twice more, who says nothing is not; then the next takes over.
 Until a model has said something that counts, nothing of it is shown: so the next can take over."
                 .to_owned(),
             Self::Answer { text } => format!("answer: {text}"),
             Self::AskItYourself { base } => format!(
-                "The gateway stays up; ask it yourself. This runs the relay again:\n  {}\n\
+                "The gateway stays up; ask it yourself. This runs the relay again (who has failed \
+                 within a minute is asked once, not three times):\n  {}\n\
                  And this tells what became of it:\n  ekiden why last --url {base}\n\
                  Ctrl-C ends it.",
                 Self::curl(base, "Who runs the last leg?"),
@@ -148,11 +150,12 @@ Until a model has said something that counts, nothing of it is shown: so the nex
             Self::Cast => "\
 acme 额度用尽。borealis 从不回答。cirrus 想到一半断开。delta 正常。
 echo 说另一种协议，先要求等一秒。
+失败的再试两次，不出声的不再等；然后换下一个。
 模型说出有效内容之前，什么都不会放出去：所以下一个总能接棒。"
                 .to_owned(),
             Self::Answer { text } => format!("回答：{text}"),
             Self::AskItYourself { base } => format!(
-                "网关继续运行，你可以自己问它。再跑一次接力：\n  {}\n\
+                "网关继续运行，你可以自己问它。再跑一次接力（一分钟内失败过的只问一次，不是三次）：\n  {}\n\
                  查看经过：\n  ekiden why last --url {base}\n\
                  按 Ctrl-C 结束。",
                 Self::curl(base, "谁跑最后一棒？"),

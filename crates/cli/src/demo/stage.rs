@@ -75,7 +75,7 @@ fn head(pace: Pace) -> String {
     let silence = 1_500;
     format!(
         "listen = \"127.0.0.1:0\"\n\
-         [defaults]\nretries = 1\nretry_pause = \"{pause}ms\"\n\
+         [defaults]\nretry_pause = \"{pause}ms\"\n\
          headers_timeout = \"{silence}ms\"\nfirst_byte_timeout = \"{silence}ms\"\n\
          [queues.{CHAT_QUEUE}]\ncandidates = [\"acme/grand\", \"borealis/swift\", \"cirrus/deep\", \"delta/steady\"]\n\
          [queues.{ANTHROPIC_QUEUE}]\ncandidates = [\"echo/calm\"]\n",
