@@ -426,6 +426,10 @@ impl Say for Ending<'_> {
             ("whole", _) => format!("the whole answer of {}", self.route()),
             ("truncated", _) => format!("the answer of {}, cut by its token limit", self.route()),
             ("left", _) => return "the client left; nobody is blamed".to_owned(),
+            ("stopped", _) => {
+                return "somebody stopped the call, and the client was told so; nobody is blamed"
+                    .to_owned();
+            }
             (_, Some(_)) => told.map(Say::english).unwrap_or_default(),
             (state, None) => state.to_owned(),
         };
@@ -438,6 +442,9 @@ impl Say for Ending<'_> {
             ("whole", _) => format!("{} 的完整回答", self.route()),
             ("truncated", _) => format!("{} 的回答，被输出上限截断", self.route()),
             ("left", _) => return "客户端离开；不追究任何候选".to_owned(),
+            ("stopped", _) => {
+                return "有人停止了这次请求，客户端已被告知；不追究任何候选".to_owned();
+            }
             (_, Some(_)) => told.map(Say::chinese).unwrap_or_default(),
             (state, None) => state.to_owned(),
         };
@@ -465,6 +472,7 @@ impl Say for ToldWord {
             "empty_queue" => "an error: the queue has no candidates".to_owned(),
             "local_network" => "an error: this machine's network is in trouble".to_owned(),
             "deadline" => "an error: the call's own time was up".to_owned(),
+            "stopped" => "an error: somebody stopped the call".to_owned(),
             "broken" => {
                 let why =
                     self.class().map_or(String::new(), |class| format!(": {}", class.english()));
@@ -483,6 +491,7 @@ impl Say for ToldWord {
             "empty_queue" => "错误：队列没有候选".to_owned(),
             "local_network" => "错误：本机网络有问题".to_owned(),
             "deadline" => "错误：请求自身的时间已到".to_owned(),
+            "stopped" => "错误：有人停止了这次请求".to_owned(),
             "broken" => {
                 let why =
                     self.class().map_or(String::new(), |class| format!("：{}", class.chinese()));

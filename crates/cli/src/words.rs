@@ -58,7 +58,7 @@ impl Say for Class {
             Self::ContentFilter => "refused by a content filter",
             Self::ContextOverflow => "conversation too long",
             Self::LocalNetwork => "this machine's network is in trouble",
-            Self::Aborted => "the client left",
+            Self::Aborted => "cancelled",
             Self::Truncated => "cut by its token limit",
         }
         .to_owned()
@@ -80,7 +80,7 @@ impl Say for Class {
             Self::ContentFilter => "被内容过滤拒绝",
             Self::ContextOverflow => "对话过长",
             Self::LocalNetwork => "本机网络有问题",
-            Self::Aborted => "客户端已离开",
+            Self::Aborted => "取消",
             Self::Truncated => "被输出上限截断",
         }
         .to_owned()

@@ -10,7 +10,7 @@ mod models;
 use bytes::Bytes;
 
 pub use error::{
-    Fault, context_overflow, do_not_retry, error, not_found, retry_later, unknown_model,
+    Fault, context_overflow, do_not_retry, error, not_found, retry_later, stopped, unknown_model,
 };
 pub use event::{StreamFault, error_event, keep_alive, responses_created};
 pub use models::{ModelEntry, count_tokens, model, model_list};

@@ -115,6 +115,8 @@ pub enum What {
     },
     /// The client left.
     ClientGone,
+    /// Somebody stopped the call.
+    Stopped,
     /// The call ended without an attempt that could be delivered.
     Exhausted {
         /// What the client was told.
@@ -207,9 +209,8 @@ fn fed(input: Input) -> Option<What> {
     let (id, input) = match input {
         Input::Attempt(id, input) => (id.0, input),
         Input::ClientGone => return Some(What::ClientGone),
-        Input::ClientBlocked | Input::ClientReady | Input::Woken | Input::Tick | Input::Stop => {
-            return None;
-        }
+        Input::Stop => return Some(What::Stopped),
+        Input::ClientBlocked | Input::ClientReady | Input::Woken | Input::Tick => return None,
     };
     match input {
         AttemptInput::Failed { failure, repair } => Some(What::Failed {

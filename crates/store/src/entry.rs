@@ -279,4 +279,6 @@ pub enum Told {
     Deadline,
     /// That the answer broke off.
     Broken(Class),
+    /// That somebody stopped the call (P5).
+    Stopped,
 }

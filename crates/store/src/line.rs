@@ -195,6 +195,7 @@ const fn told_columns(told: Told) -> (&'static str, Option<u64>, Option<Class>) 
         Told::LocalNetwork => ("local_network", None, None),
         Told::Deadline => ("deadline", None, None),
         Told::Broken(class) => ("broken", None, Some(class)),
+        Told::Stopped => ("stopped", None, None),
     }
 }
 
@@ -208,6 +209,7 @@ fn told(word: &str, amount: Option<u64>, class: Option<Class>) -> Option<Told> {
         "local_network" => Told::LocalNetwork,
         "deadline" => Told::Deadline,
         "broken" => Told::Broken(class?),
+        "stopped" => Told::Stopped,
         _ => return None,
     })
 }

@@ -353,4 +353,6 @@ pub enum Ending {
     Broken,
     /// The client left.
     Left,
+    /// Somebody stopped it (P5).
+    Stopped,
 }

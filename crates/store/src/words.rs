@@ -41,6 +41,6 @@ words! {
     AttemptState { Sent = "sent", Unknown = "unknown", Complete = "complete" }
     Ending {
         Whole = "whole", Truncated = "truncated", Refused = "refused", Broken = "broken",
-        Left = "left",
+        Left = "left", Stopped = "stopped",
     }
 }

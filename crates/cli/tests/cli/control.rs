@@ -1,6 +1,7 @@
 //! What the running gateway says and does: the demo's, with a relay behind it (R19, R32, R34, R39).
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use insta::assert_snapshot;
@@ -211,4 +212,35 @@ fn p05_pause_resume_and_stop_are_told() {
     }
     let told = json(&demo, "pause --session demo --json");
     assert_eq!(told["paused"], Value::Bool(true));
+}
+
+#[test]
+fn p05_a_stopped_call_is_told_as_stopped_to_its_client_and_afterwards() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ekiden.toml");
+    let text = format!(
+        "listen = \"127.0.0.1:0\"\n[providers.a]\nbase_url = \"http://{}/v1\"\n\
+         dialect = \"openai-chat\"\n[queues.default]\ncandidates = [\"a/silent\"]\n",
+        silent.local_addr().unwrap()
+    );
+    std::fs::write(&path, text).unwrap();
+    let gateway = Ekiden::new(&["serve", "--config", &path.display().to_string()]).serve("Ctrl-C");
+    let body = r#"{"model":"default","messages":[{"role":"user","content":"hi"}]}"#;
+    let (status, answer) = std::thread::scope(|threads| {
+        let client = threads.spawn(|| gateway.ask("POST /v1/chat/completions", body));
+        // An attempt is under way once its provider has been called.
+        let connection = silent.accept().unwrap();
+        let (code, out, err) = asked(&gateway, "stop last").run();
+        assert_eq!((code, out.ends_with(" is stopped\n")), (0, true), "{out}{err}");
+        drop(connection);
+        client.join().unwrap()
+    });
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!((status, &answer["error"]["code"]), (499, &"call_stopped".into()), "{answer}");
+    let looks = ["why last", "journal"];
+    assert_snapshot!("stopped", told(&gateway, "C", &looks));
+    assert_snapshot!("stopped-zh", told(&gateway, CHINESE, &looks));
+    let told = json(&gateway, "why last --json");
+    assert_eq!((&told["state"], &told["told"]["code"]), (&"stopped".into(), &"stopped".into()));
 }

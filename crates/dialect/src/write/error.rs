@@ -214,6 +214,9 @@ pub fn retry_later(dialect: Dialect, message: &str, retry_after_s: u64) -> Reply
         .with("retry-after", retry_after_s.clamp(1, RETRY_AFTER_MAX_S).to_string())
 }
 
+/// The type and the code of a call that a person stopped.
+const CALL_STOPPED: &str = "call_stopped";
+
 /// Nothing gets better today: the form that makes each dialect's clients stop asking (R45).
 ///
 /// Anthropic clients retry 429 and every 5xx unless the header forbids it; OpenAI's stop at
@@ -225,6 +228,19 @@ pub fn do_not_retry(dialect: Dialect, message: &str) -> Reply {
         Dialect::AnthropicMessages => 529,
     };
     Parts::exhausted(message).reply(dialect, status).with("x-should-retry", "false")
+}
+
+/// A person stopped the call: nobody's fault, and not to be asked again (P5).
+///
+/// 499 is what gateways answer for a cancelled request, and none of the libraries repeats it; 400
+/// makes Claude Code ask once more. Codex repeats any status that it does not know, but not 400.
+#[must_use]
+pub fn stopped(dialect: Dialect, message: &str) -> Reply {
+    let status = match dialect {
+        Dialect::OpenAiChat | Dialect::AnthropicMessages => 499,
+        Dialect::OpenAiResponses => 400,
+    };
+    Parts::stopped(message).reply(dialect, status).with("x-should-retry", "false")
 }
 
 /// The conversation is too large: the one shape per dialect that its clients compact on (R15).
@@ -242,6 +258,17 @@ impl<'a> Parts<'a> {
             anthropic_type: "overloaded_error",
             openai_type: "insufficient_quota",
             code: Some("insufficient_quota"),
+            param: None,
+            message,
+        }
+    }
+
+    /// No vendor has a type for it; what names another cause would be untrue.
+    pub(super) const fn stopped(message: &'a str) -> Self {
+        Self {
+            anthropic_type: CALL_STOPPED,
+            openai_type: CALL_STOPPED,
+            code: Some(CALL_STOPPED),
             param: None,
             message,
         }

@@ -16,6 +16,8 @@ pub enum StreamFault {
     Overloaded,
     /// Nothing gets better today; asking again does not help.
     Exhausted,
+    /// A person stopped the call; asking again is not wanted (P5).
+    Stopped,
     /// The request is refused as it is.
     InvalidRequest,
     /// The conversation is too large (R15).
@@ -43,6 +45,7 @@ pub fn error_event(
         StreamFault::Broken => Parts::of(Fault::BadGateway, message),
         StreamFault::Overloaded => Parts::of(Fault::Unavailable, message),
         StreamFault::Exhausted => Parts::exhausted(message),
+        StreamFault::Stopped => Parts::stopped(message),
         StreamFault::InvalidRequest => {
             // Codex gives up on this code; without one it would send the same again.
             Parts { code: Some("invalid_prompt"), ..Parts::of(Fault::InvalidRequest, message) }
@@ -59,6 +62,8 @@ pub fn error_event(
             let code = match fault {
                 // Codex tries again on this code, and stops on `server_is_overloaded`.
                 StreamFault::Broken | StreamFault::Overloaded => "server_error",
+                // It repeats what has a code that it does not know; the message says what happened.
+                StreamFault::Stopped => "invalid_prompt",
                 StreamFault::Exhausted
                 | StreamFault::InvalidRequest
                 | StreamFault::ContextOverflow { .. } => parts.code.unwrap_or("server_error"),

@@ -90,12 +90,32 @@ fn r45_do_not_retry_has_the_form_that_stops_each_client() {
     }
 }
 
-const FAULTS: [StreamFault; 5] = [
+#[test]
+fn p05_a_stopped_call_is_called_that_and_is_not_repeated() {
+    for (dialect, status) in [(OpenAiChat, 499), (OpenAiResponses, 400), (AnthropicMessages, 499)] {
+        let reply = stopped(dialect, "Somebody stopped this call.");
+        assert_eq!((reply.status, reply.header("x-should-retry")), (status, Some("false")));
+        assert_eq!(reply.header("retry-after"), None);
+        let error = match dialect {
+            OpenAiChat | OpenAiResponses => json!({
+                "message": "Somebody stopped this call.", "type": "call_stopped", "param": null,
+                "code": "call_stopped",
+            }),
+            AnthropicMessages => {
+                json!({ "type": "call_stopped", "message": "Somebody stopped this call." })
+            }
+        };
+        assert_eq!(body(&reply)["error"], error);
+    }
+}
+
+const FAULTS: [StreamFault; 6] = [
     StreamFault::Broken,
     StreamFault::Overloaded,
     StreamFault::Exhausted,
     StreamFault::InvalidRequest,
     StreamFault::ContextOverflow { tokens: Some(2), window: Some(1) },
+    StreamFault::Stopped,
 ];
 
 #[test]
@@ -128,6 +148,11 @@ fn r10_an_error_in_a_stream_is_one_event_and_no_normal_end() {
     assert!(failed.contains("\"id\":\"resp_7\"") && failed.contains("\"context_length_exceeded\""));
     assert!(text(OpenAiResponses, StreamFault::Broken).contains("\"code\":\"server_error\""));
     assert!(text(OpenAiResponses, StreamFault::Exhausted).contains("\"insufficient_quota\""));
+    assert!(text(OpenAiResponses, StreamFault::Stopped).contains("\"invalid_prompt\""));
+    assert_eq!(
+        text(AnthropicMessages, StreamFault::Stopped),
+        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"call_stopped\",\"message\":\"m\"}}\n\n"
+    );
 }
 
 #[test]

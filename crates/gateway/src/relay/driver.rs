@@ -58,6 +58,8 @@ pub(crate) struct Driver {
     pub(crate) truncated: bool,
     /// Nobody waits for the answer any more.
     pub(crate) left: bool,
+    /// A person ended it (P5).
+    pub(crate) stopped: bool,
     open: Option<Open>,
     /// When the client was given a piece, until it asks for the next.
     given: Option<Now>,
@@ -133,6 +135,7 @@ impl Driver {
             why: Why::Admission,
             truncated: false,
             left: false,
+            stopped: false,
             given: None,
             steps_unseen: 0,
             waking: None,
@@ -306,7 +309,10 @@ impl Driver {
         match happened {
             Happened::Step(step) => self.step(step),
             Happened::Woken => self.feed(Input::Woken),
-            Happened::Stopped => self.feed(Input::Stop),
+            Happened::Stopped => {
+                self.stopped = true;
+                self.feed(Input::Stop);
+            }
             Happened::Tick => self.tick(),
         }
     }

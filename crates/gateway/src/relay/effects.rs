@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ekiden_engine::trace::Record as TraceRecord;
 use ekiden_engine::{
     AttemptId, AttemptInput, Class, Clock, Effect, Failure, LastWord, Repair, Start, Why,
 };
@@ -153,14 +154,27 @@ impl Driver {
     }
 
     /// A candidate was silent for too long. A whole answer that has used up its share of the time
-    /// was not, and neither was one that its client left.
+    /// was not, and neither was one that its client left, that a person stopped, or that ran into
+    /// the call's deadline.
     fn note_stall(&self) {
-        if let (Why::Clock(clock), Some(running), false) = (self.why, &self.running, self.left)
+        let cut_short = self.left || self.stopped || self.is_out_of_time();
+        if let (Why::Clock(clock), Some(running), false) = (self.why, &self.running, cut_short)
             && clock != Clock::Share
         {
             let route = self.notes.route(running.candidate);
             self.journal(What::Stalled { route, clock });
         }
+    }
+
+    /// Whether the call's deadline has passed, which counts from its first admission.
+    fn is_out_of_time(&self) -> bool {
+        let Some(deadline_ms) = self.call.spec().deadline_ms else { return false };
+        let began = self.call.trace().records.iter().find_map(|record| match record {
+            TraceRecord::Admitted { now, .. } => Some(*now),
+            TraceRecord::Fed { .. } => None,
+        });
+        let now = self.core.clock.now();
+        began.is_some_and(|began| now.mono_ms >= began.mono_ms.saturating_add(deadline_ms))
     }
 
     fn stop(&mut self, id: AttemptId) {
@@ -174,12 +188,18 @@ impl Driver {
     fn refuse(&mut self, word: LastWord) {
         self.note_heard();
         self.running = None;
+        let broken = matches!(word, LastWord::Broken(..));
+        // To the engine an answer of which some was shown breaks off, whoever ended it.
+        let word = if self.stopped { LastWord::Stopped } else { word };
         let dialect = self.inbound.dialect;
         let Last { status, mut headers, body, event, told } =
             last(dialect, word, &self.notes, &self.call.trace());
         self.told = Some(told);
-        let broken = matches!(word, LastWord::Broken(..));
-        self.ending = if broken { Ending::Broken } else { Ending::Refused };
+        self.ending = match (self.stopped, broken) {
+            (true, _) => Ending::Stopped,
+            (false, true) => Ending::Broken,
+            (false, false) => Ending::Refused,
+        };
         if broken && let Some(served) = self.served {
             self.remember_issuer(served);
         }

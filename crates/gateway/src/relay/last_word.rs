@@ -10,6 +10,7 @@ use ekiden_classify::Sizes;
 use ekiden_dialect::Dialect;
 use ekiden_dialect::write::{
     Fault, Reply, StreamFault, context_overflow, do_not_retry, error, error_event, retry_later,
+    stopped,
 };
 use ekiden_engine::trace::Record;
 use ekiden_engine::{AttemptId, Class, LastWord, Reason, Trace};
@@ -54,14 +55,14 @@ pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trac
         }
         LastWord::ComeBack(ms) => {
             let seconds = ms.div_ceil(1_000).clamp(1, RETRY_AFTER_MAX_S);
-            let message = format!("{} Try again in {seconds} s. {}", intro(notes), list());
+            let says = format!("{} Try again in {seconds} s.", intro(notes));
+            let message = with_list(&says, &list());
             let event = error_event(dialect, StreamFault::Overloaded, &message, None);
             ours(&retry_later(dialect, &message, seconds), event, Told::ComeBack(seconds))
         }
         LastWord::DoNotRetry => {
-            let says = "Nothing comes back by itself today.";
-            let message = format!("{} {says} {}", intro(notes), list());
-            given_up(dialect, &message, Told::DoNotRetry)
+            let says = format!("{} Nothing comes back by itself today.", intro(notes));
+            given_up(dialect, &with_list(&says, &list()), Told::DoNotRetry)
         }
         LastWord::EmptyQueue => given_up(dialect, &empty_queue(dialect, notes), Told::EmptyQueue),
         LastWord::LocalNetwork => {
@@ -75,11 +76,12 @@ pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trac
         }
         LastWord::Deadline => {
             let says = "The call's own time was up before a candidate had answered.";
-            broken_off(dialect, Fault::Timeout, &format!("{says} {}", list()), Told::Deadline)
+            broken_off(dialect, Fault::Timeout, &with_list(says, &list()), Told::Deadline)
         }
         LastWord::Stopped => {
-            let message = format!("Somebody stopped this call. {}", list());
-            given_up(dialect, &message, Told::DoNotRetry)
+            let message = with_list("Somebody stopped this call.", &list());
+            let event = error_event(dialect, StreamFault::Stopped, &message, None);
+            ours(&stopped(dialect, &message), event, Told::Stopped)
         }
         LastWord::Broken(attempt, class) => {
             let route = notes.get(attempt).map(|note| notes.route(note.candidate));
@@ -99,7 +101,7 @@ fn without_an_answer(dialect: Dialect, notes: &Notes, attempt: AttemptId, list: 
     let late =
         matches!(notes.get(attempt).and_then(Note::class), Some(Class::Timeout | Class::Stall));
     let fault = if late { Fault::Timeout } else { Fault::BadGateway };
-    broken_off(dialect, fault, &format!("{} {list}", intro(notes)), Told::AsItCame)
+    broken_off(dialect, fault, &with_list(&intro(notes), list), Told::AsItCame)
 }
 
 fn broken_off(dialect: Dialect, fault: Fault, message: &str, told: Told) -> Last {
@@ -224,6 +226,11 @@ fn empty_queue(dialect: Dialect, notes: &Notes) -> String {
     format!("No candidate of {queue} can be asked: {}.", lacks.join("; "))
 }
 
+/// What is said, and of which candidates, if there is anything to say of any.
+fn with_list(says: &str, list: &str) -> String {
+    if list.is_empty() { says.to_owned() } else { format!("{says} {list}") }
+}
+
 /// Each candidate with why it did not answer, in the order of the queue.
 fn candidates(dialect: Dialect, notes: &Notes, trace: &Trace) -> String {
     let passed = trace.records.iter().rev().find_map(|record| match record {
@@ -246,6 +253,8 @@ fn candidates(dialect: Dialect, notes: &Notes, trace: &Trace) -> String {
                 let class = class.unwrap_or(Class::RateLimited).name();
                 format!("{class}, back in {} s", ms.div_ceil(1_000))
             }
+            // Nothing is said of whom its client or a person cut short.
+            (_, Some(Class::Aborted)) => continue,
             (_, Some(class)) => class.name().to_owned(),
             (Some(reason), None) => passed_over(reason),
             (None, None) => continue,

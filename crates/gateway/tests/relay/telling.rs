@@ -161,11 +161,12 @@ async fn r08_a_deadline_blames_nobody_and_is_504() {
         let got = stage.ask().await;
         assert_eq!(got.status, 504, "{got:?}");
         assert!(got.took <= Duration::from_secs(21), "{:?}", got.took);
-        let told = stage
-            .journal()
-            .into_iter()
-            .any(|entry| matches!(entry.what, What::Refused { told: Told::Deadline, .. }));
-        assert!(told);
+        let message = got.error()["message"].as_str().unwrap().to_owned();
+        assert_eq!(message.trim_end(), message, "nothing is left open at its end");
+        let journal = stage.journal();
+        let what = |wanted: fn(&What) -> bool| journal.iter().any(|entry| wanted(&entry.what));
+        assert!(what(|it| matches!(it, What::Refused { told: Told::Deadline, .. })));
+        assert!(!what(|it| matches!(it, What::Stalled { .. })), "the candidate had time left");
     }
 }
 

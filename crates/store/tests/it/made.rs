@@ -249,6 +249,7 @@ impl Chance {
             Told::LocalNetwork,
             Told::Deadline,
             Told::Broken(class),
+            Told::Stopped,
         ])
     }
 
@@ -296,6 +297,7 @@ impl Chance {
                 Ending::Refused,
                 Ending::Broken,
                 Ending::Left,
+                Ending::Stopped,
             ]),
         }
     }

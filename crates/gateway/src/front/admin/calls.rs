@@ -41,7 +41,7 @@ pub(in crate::front) struct Call {
     streamed: bool,
     began_ms: u64,
     took_ms: u64,
-    /// `open`, `whole`, `truncated`, `refused`, `broken` or `left`.
+    /// `open`, `whole`, `truncated`, `refused`, `broken`, `left` or `stopped`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     told: Option<ToldShown>,
@@ -116,6 +116,7 @@ impl Call {
                 Ending::Refused => "refused",
                 Ending::Broken => "broken",
                 Ending::Left => "left",
+                Ending::Stopped => "stopped",
             },
             told: past.told.map(ToldShown::of),
             route: past.route.clone(),

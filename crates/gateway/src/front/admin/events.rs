@@ -98,7 +98,7 @@ pub(in crate::front) struct CallLine {
     attempts: u32,
     /// Whose answer the client got.
     route: Option<Arc<str>>,
-    /// `whole`, `truncated`, `refused`, `broken` or `left`.
+    /// `whole`, `truncated`, `refused`, `broken`, `left` or `stopped`.
     state: &'static str,
 }
 
@@ -274,6 +274,7 @@ impl CallLine {
                 Ending::Refused => "refused",
                 Ending::Broken => "broken",
                 Ending::Left => "left",
+                Ending::Stopped => "stopped",
             },
         }
     }

@@ -149,7 +149,7 @@ enum Happened {
 #[schemars(rename = "Told")]
 pub(in crate::front) struct ToldShown {
     /// `as_it_came`, `overflow`, `come_back`, `do_not_retry`, `empty_queue`, `local_network`,
-    /// `deadline` or `broken`.
+    /// `deadline`, `broken` or `stopped`.
     code: &'static str,
     /// After how long to come back.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -305,6 +305,7 @@ impl ToldShown {
             Told::LocalNetwork => ("local_network", None, None),
             Told::Deadline => ("deadline", None, None),
             Told::Broken(class) => ("broken", None, Some(ClassName(class))),
+            Told::Stopped => ("stopped", None, None),
         };
         Self { code, seconds, class }
     }
