@@ -41,13 +41,30 @@ pub(crate) fn run(terminal: &Terminal, args: &DryRunArgs) -> Result<Ended, Failu
         terminal.line(text.trim_end())?;
         return Ok(ended);
     }
-    for (route, reason) in why::passed_over(&told.steps) {
-        let passed = why::PassedOver { route, reason };
+    for (route, passing) in why::passed_over(&told.steps) {
+        let passed = why::PassedOver { route, passing: &passing };
         terminal.line(&format!("  {}", terminal.ink(Ink::Dim, &terminal.say(&passed))))?;
     }
     let ink = if ended == Ended::Well { Ink::Good } else { Ink::Bad };
     terminal.line(&terminal.ink(ink, &terminal.say(&told)))?;
+    let later = why::not_reached(&told.steps);
+    if !later.is_empty() {
+        terminal.line(&format!("  {}", terminal.ink(Ink::Dim, &terminal.say(&Later(&later)))))?;
+    }
     Ok(ended)
+}
+
+/// Those whose turn would come later.
+struct Later<'a>(&'a [&'a str]);
+
+impl Say for Later<'_> {
+    fn english(&self) -> String {
+        format!("later, if it has to move on: {}", self.0.join(", "))
+    }
+
+    fn chinese(&self) -> String {
+        format!("需要换人时才轮到：{}", self.0.join("、"))
+    }
 }
 
 impl Say for DryRun {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use ekiden_engine::trace::{Divergence, Record};
 use ekiden_engine::{AttemptInput, Decision, Input, Passed, Reason, Trace};
+use ekiden_gateway::explain::{Behind, behind};
 
 use crate::failure::{Ended, Failure};
 use crate::running::{self, Api, CallTold};
@@ -29,8 +30,10 @@ pub(crate) fn run(terminal: &Terminal, trace: &str, url: Option<&str>) -> Result
     let difference = trace.replay().err();
     let names = Names(found.names);
     let until = difference.as_ref().map_or(usize::MAX, |difference| difference.record - 1);
+    let mut last = None;
     for record in trace.records.iter().take(until) {
-        tell(terminal, &names, &trace, record)?;
+        tell(terminal, &names, &trace, (last, record))?;
+        last = begun(record).or(last);
     }
     match difference {
         None => {
@@ -102,17 +105,37 @@ fn looks_like_a_path(text: &str) -> bool {
     text.contains(['/', '\\', '.'])
 }
 
-/// Says what a record holds; what led nowhere is left out.
-fn tell(terminal: &Terminal, names: &Names, trace: &Trace, record: &Record) -> Result<(), Failure> {
+/// The candidate that a record has begin.
+const fn begun(record: &Record) -> Option<u32> {
+    match record {
+        Record::Admitted { decision: Decision::Go(start), .. } => Some(start.candidate),
+        Record::Admitted { .. } | Record::Fed { .. } => None,
+    }
+}
+
+/// Says what a record holds, `last` being the candidate that began last; what led nowhere is left out.
+fn tell(
+    terminal: &Terminal,
+    names: &Names,
+    trace: &Trace,
+    (last, record): (Option<u32>, &Record),
+) -> Result<(), Failure> {
     let began = trace.records.first().map_or(0, instant_ms);
     let at = Span(instant_ms(record).saturating_sub(began));
     let stamp = terminal.ink(Ink::Dim, &format!("{:>10}", terminal.say(&at)));
     match record {
-        Record::Admitted { passed, decision, .. } => {
+        Record::Admitted { view, passed, decision, .. } => {
             // That this call has tried it stands above.
             for passed in passed.iter().filter(|passed| passed.reason != Reason::Tried) {
                 terminal
                     .line(&format!("{stamp}  {}", terminal.say(&PassedOver { passed, names })))?;
+            }
+            // A retry chooses nobody.
+            if let Some(chosen) = begun(record).filter(|chosen| last != Some(*chosen)) {
+                for (candidate, why) in behind(&trace.spec.queue, view, passed, chosen) {
+                    let stands = FurtherBack { candidate, why, names };
+                    terminal.line(&format!("{stamp}  {}", terminal.say(&stands)))?;
+                }
             }
             let decided = terminal.say(&Decided { decision: *decision, names });
             terminal.line(&format!("{stamp}  {}", terminal.ink(Ink::Strong, &decided)))?;
@@ -163,6 +186,26 @@ impl Say for PassedOver<'_> {
     fn chinese(&self) -> String {
         let Passed { candidate, reason } = self.passed;
         format!("跳过{}：{}", self.names.chinese(*candidate), reason.chinese())
+    }
+}
+
+struct FurtherBack<'a> {
+    candidate: u32,
+    why: Behind,
+    names: &'a Names,
+}
+
+impl Say for FurtherBack<'_> {
+    fn english(&self) -> String {
+        format!(
+            "{} stands further back: {}",
+            self.names.english(self.candidate),
+            self.why.english()
+        )
+    }
+
+    fn chinese(&self) -> String {
+        format!("{}靠后：{}", self.names.chinese(self.candidate), self.why.chinese())
     }
 }
 

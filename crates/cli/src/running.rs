@@ -8,6 +8,7 @@ use std::time::Duration;
 use ekiden_config::paths::{Platform, state_dir};
 use ekiden_config::{Config, Env, ProcessEnv};
 use ekiden_engine::Class;
+use ekiden_gateway::plan::Lack;
 use ekiden_store::StateFolder;
 use http::{Method, StatusCode};
 use serde::Deserialize;
@@ -85,6 +86,8 @@ pub(crate) struct StepTold {
     pub(crate) ms: Option<u64>,
     #[serde(default)]
     pub(crate) records: Option<u32>,
+    #[serde(default)]
+    lack: Option<Value>,
 }
 
 /// An attempt as the API tells it.
@@ -98,6 +101,13 @@ pub(crate) struct AttemptTold {
     pub(crate) class: Option<String>,
     #[serde(default)]
     pub(crate) evidence: Option<EvidenceTold>,
+}
+
+impl StepTold {
+    /// What a candidate lacks; `None`: nothing, or nothing that is known here.
+    pub(crate) fn lack(&self) -> Option<Lack> {
+        serde_json::from_value(self.lack.clone()?).ok()
+    }
 }
 
 impl CallTold {

@@ -1,15 +1,17 @@
 //! `ekiden why`: what became of a call. It refuses to guess: every line stands in the gateway's own
 //! explanation of the call, or in the journal.
 
+mod passing;
+
 use ekiden_engine::{Class, Reason, WaitFor, Why};
 
 use crate::args::Form;
 use crate::failure::{Ended, Failure};
-use crate::running::{
-    self, Api, AttemptTold, CallTold, EntryTold, EvidenceTold, StepTold, ToldWord,
-};
+use crate::running::{self, Api, AttemptTold, CallTold, EntryTold, EvidenceTold, ToldWord};
 use crate::terminal::{Ink, Say, Terminal};
 use crate::words::Span;
+
+pub(crate) use passing::{PassedOver, Passing, not_reached, passed_over};
 
 /// Tells what became of a call.
 ///
@@ -78,6 +80,11 @@ pub(crate) async fn story(terminal: &Terminal, api: &Api, id: &str) -> Result<St
             lines.extend(led_to.map(|it| format!("{:>10}    {}", "", terminal.say(&it))));
         }
     }
+    let rest = not_reached(&call.steps);
+    if !rest.is_empty() {
+        let told = terminal.ink(Ink::Dim, &terminal.say(&NotReached(&rest)));
+        lines.push(format!("{:>10}  {told}", ""));
+    }
     let ending = Ending { call };
     let ink = if ending.is_good() { Ink::Good } else { Ink::Bad };
     let told = terminal.ink(ink, &terminal.say(&ending));
@@ -104,7 +111,7 @@ impl Past {
 /// One thing that happened, in order.
 pub(crate) enum Step<'a> {
     /// A candidate was passed over.
-    Passed { route: &'a str, reason: Reason, at_ms: u64 },
+    Passed { route: &'a str, passing: Passing, at_ms: u64 },
     /// It was tried.
     Attempt(&'a AttemptTold),
     /// The call waited.
@@ -117,19 +124,19 @@ pub(crate) enum Step<'a> {
 /// attempts by their end.
 fn steps(call: &CallTold) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
-    let mut told: Vec<(&str, Reason)> = Vec::new();
+    let mut told: Vec<(&str, Passing)> = Vec::new();
     for step in &call.steps {
         let at_ms = step.at_ms;
         match step.step.as_str() {
             "passed_over" => {
-                let Some((route, reason)) = step.route.as_deref().zip(reason(step)) else {
+                let Some((route, passing)) = step.route.as_deref().zip(Passing::of(step)) else {
                     continue;
                 };
                 // A cooldown that goes on is no news, nor is it that this call has tried somebody.
-                let news = (route, reason.without_span());
-                if reason != Reason::Tried && !told.contains(&news) {
+                let news = (route, passing.without_span());
+                if passing != Passing::Over(Reason::Tried) && !told.contains(&news) {
                     told.push(news);
-                    steps.push(Step::Passed { route, reason, at_ms });
+                    steps.push(Step::Passed { route, passing, at_ms });
                 }
             }
             "began" => {
@@ -148,30 +155,6 @@ fn steps(call: &CallTold) -> Vec<Step<'_>> {
         }
     }
     steps
-}
-
-/// The candidates that are passed over, with their reasons, in order.
-pub(crate) fn passed_over(steps: &[StepTold]) -> Vec<(&str, Reason)> {
-    let passed = steps.iter().filter(|step| step.step == "passed_over");
-    passed.filter_map(|step| step.route.as_deref().zip(reason(step))).collect()
-}
-
-/// The reason behind a code of the API.
-fn reason(step: &StepTold) -> Option<Reason> {
-    let ms = step.ms.unwrap_or(0);
-    Some(match step.reason.as_deref()? {
-        "tried" => Reason::Tried,
-        "missing" => Reason::Missing,
-        "quarantined" => Reason::Quarantined(Class::from_name(step.class.as_deref()?)?),
-        "parole_running" => Reason::ParoleRunning,
-        "cooling" => Reason::Cooling(ms),
-        "stand_in" => Reason::StandIn,
-        "probing" => Reason::Probing,
-        "full" => Reason::Full,
-        "resting" => Reason::Resting(ms),
-        "window_too_small" => Reason::WindowTooSmall,
-        _ => return None,
-    })
 }
 
 /// The wait behind a code of the API.
@@ -204,8 +187,8 @@ impl Step<'_> {
 
     fn say(&self, terminal: &Terminal) -> String {
         match self {
-            Self::Passed { route, reason, .. } => {
-                terminal.ink(Ink::Dim, &terminal.say(&PassedOver { route, reason: *reason }))
+            Self::Passed { route, passing, .. } => {
+                terminal.ink(Ink::Dim, &terminal.say(&PassedOver { route, passing }))
             }
             Self::Attempt(attempt) => {
                 let ink = attempt.class().map_or(Ink::Good, ink_of);
@@ -302,6 +285,19 @@ impl Say for LeftOut {
     }
 }
 
+/// Those whose turn did not come.
+struct NotReached<'a>(&'a [&'a str]);
+
+impl Say for NotReached<'_> {
+    fn english(&self) -> String {
+        format!("not asked, since their turn did not come: {}", self.0.join(", "))
+    }
+
+    fn chinese(&self) -> String {
+        format!("没轮到，未请求：{}", self.0.join("、"))
+    }
+}
+
 struct StillOpen(u64);
 
 impl Say for StillOpen {
@@ -311,24 +307,6 @@ impl Say for StillOpen {
 
     fn chinese(&self) -> String {
         format!("已运行 {}，结束后再来查看", Span(self.0).chinese())
-    }
-}
-
-/// A candidate that was passed over.
-pub(crate) struct PassedOver<'a> {
-    /// Which.
-    pub(crate) route: &'a str,
-    /// Why.
-    pub(crate) reason: Reason,
-}
-
-impl Say for PassedOver<'_> {
-    fn english(&self) -> String {
-        format!("{}: passed over, {}", self.route, self.reason.english())
-    }
-
-    fn chinese(&self) -> String {
-        format!("{}：跳过，{}", self.route, self.reason.chinese())
     }
 }
 

@@ -91,7 +91,8 @@ impl Say for Reason {
     fn english(&self) -> String {
         match self {
             Self::Tried => "this call has tried it".to_owned(),
-            Self::Missing => "its provider is not configured".to_owned(),
+            // Which of the three, the gateway tells and a trace does not.
+            Self::Missing => "it cannot serve this call: provider, key or dialect".to_owned(),
             Self::Quarantined(class) => format!("quarantined here ({})", class.english()),
             Self::ParoleRunning => "another call is trying it on parole".to_owned(),
             Self::Cooling(ms) => format!("cooling for another {}", Span(*ms).english()),
@@ -108,7 +109,7 @@ impl Say for Reason {
     fn chinese(&self) -> String {
         match self {
             Self::Tried => "本次请求已经试过".to_owned(),
-            Self::Missing => "没有配置它的提供方".to_owned(),
+            Self::Missing => "它不能处理这次请求：提供方、密钥或协议不符".to_owned(),
             Self::Quarantined(class) => format!("在此处隔离中（{}）", class.chinese()),
             Self::ParoleRunning => "另一个请求正在对它假释".to_owned(),
             Self::Cooling(ms) => format!("冷却中，还有 {}", Span(*ms).chinese()),

@@ -2,18 +2,23 @@
 //!
 //! It refuses prose: codes, names and spans, which the page and the CLI put into words.
 
+mod order;
+
 use std::sync::Arc;
 
+use ekiden_dialect::Dialect;
 use ekiden_engine::trace::Record;
 use ekiden_engine::{
-    AttemptInput, Clock, Decision, Finish, Input, LastWord, Mode, Now, Reason, Terminal, WaitFor,
-    Why,
+    AttemptInput, Clock, Decision, Finish, Input, LastWord, Mode, Now, Presence, Reason, Terminal,
+    Trace, WaitFor, Why,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::calls::Past;
-use crate::plan::QueueRuntime;
+use crate::plan::{Lack, QueueRuntime};
+
+pub use order::{Behind, behind};
 
 /// One step of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -30,12 +35,15 @@ pub struct Step {
 #[serde(tag = "step", rename_all = "snake_case")]
 #[schemars(rename = "StepWhat")]
 pub enum What {
-    /// A candidate was passed over.
+    /// A candidate was passed over, or stood further back than its place in the queue says.
     PassedOver {
         /// `provider/model`.
         route: Arc<str>,
         /// Why.
         reason: &'static str,
+        /// What it lacks, where the reason is `missing`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lack: Option<Lack>,
         /// The class of its quarantine.
         #[serde(skip_serializing_if = "Option::is_none")]
         class: Option<&'static str>,
@@ -113,6 +121,11 @@ pub enum What {
         /// How many records of the trace.
         records: u32,
     },
+    /// Its turn did not come.
+    NotReached {
+        /// `provider/model`.
+        route: Arc<str>,
+    },
     /// The client left.
     ClientGone,
     /// Somebody stopped the call.
@@ -127,38 +140,145 @@ pub enum What {
 /// The steps of a call, in order. What led nowhere is left out.
 #[must_use]
 pub fn explain(past: &Past) -> Vec<Step> {
-    let mut steps = steps(&past.open.queue, past.open.began, &past.trace.records);
-    if past.trace.left_out > 0 {
-        let at_ms = steps.last().map_or(0, |step| step.at_ms);
-        steps.push(Step { at_ms, what: What::LeftOut { records: past.trace.left_out } });
-    }
-    steps
+    steps(&past.open.queue, past.open.dialect, past.open.began, &past.trace)
 }
 
-/// The steps that a trace of a call on that queue tells.
-pub(crate) fn steps(queue: &QueueRuntime, began: Now, records: &[Record]) -> Vec<Step> {
-    let mut steps = Vec::new();
+/// The steps that a trace of a call on that queue tells. Every candidate of the queue is named.
+pub(crate) fn steps(queue: &QueueRuntime, asked: Dialect, began: Now, trace: &Trace) -> Vec<Step> {
+    let mut telling = Telling { queue, asked, trace, steps: Vec::new(), moved: Vec::new() };
     let mut last_passed = Vec::new();
-    for record in records {
+    let mut last_begun = None;
+    for record in &trace.records {
         match record {
-            Record::Admitted { now, passed, decision, .. } => {
+            Record::Admitted { now, view, passed, decision } => {
                 let at_ms = now.mono_ms.saturating_sub(began.mono_ms);
                 // A call that asks again and finds the same says so once.
-                let skipped = passed.iter().filter(|skip| !last_passed.contains(*skip));
-                steps.extend(skipped.map(|skip| Step {
-                    at_ms,
-                    what: passed_over(route(queue, skip.candidate), skip.reason),
-                }));
+                for skip in passed.iter().filter(|skip| !last_passed.contains(*skip)) {
+                    telling.passed_over(at_ms, skip.candidate, Passing::Skipped(skip.reason));
+                }
                 last_passed.clone_from(passed);
-                steps.push(Step { at_ms, what: decided(queue, *decision) });
+                // A retry chooses nobody.
+                if let Some(chosen) = chosen(*decision).filter(|it| Some(*it) != last_begun) {
+                    for (index, why) in behind(&trace.spec.queue, view, passed, chosen) {
+                        telling.moved(at_ms, index, why);
+                    }
+                }
+                if let Decision::Go(start) = decision {
+                    last_begun = Some(start.candidate);
+                }
+                telling.steps.push(Step { at_ms, what: decided(queue, *decision) });
             }
             Record::Fed { now, input } => {
                 let at_ms = now.mono_ms.saturating_sub(began.mono_ms);
-                steps.extend(fed(*input).map(|what| Step { at_ms, what }));
+                telling.steps.extend(fed(*input).map(|what| Step { at_ms, what }));
             }
         }
     }
-    steps
+    telling.rest();
+    telling.steps
+}
+
+/// Whom a decision is for, of several.
+const fn chosen(decision: Decision) -> Option<u32> {
+    match decision {
+        Decision::Go(start) => Some(start.candidate),
+        Decision::Lease { candidate } => Some(candidate),
+        Decision::Pause { .. }
+        | Decision::Wait { .. }
+        | Decision::Judge { .. }
+        | Decision::Exhausted(_) => None,
+    }
+}
+
+/// A call's steps in the making.
+struct Telling<'a> {
+    queue: &'a QueueRuntime,
+    asked: Dialect,
+    trace: &'a Trace,
+    steps: Vec<Step>,
+    /// What was said of candidates that stand further back: once for each reason.
+    moved: Vec<(u32, Behind)>,
+}
+
+/// Why a candidate did not run at its place.
+#[derive(Clone, Copy)]
+enum Passing {
+    Skipped(Reason),
+    Moved(Behind),
+}
+
+impl Telling<'_> {
+    fn moved(&mut self, at_ms: u64, index: u32, why: Behind) {
+        if !self.moved.contains(&(index, why)) {
+            self.moved.push((index, why));
+            self.passed_over(at_ms, index, Passing::Moved(why));
+        }
+    }
+
+    fn passed_over(&mut self, at_ms: u64, index: u32, passing: Passing) {
+        let (reason, class, ms) = match passing {
+            Passing::Skipped(reason) => reason_told(reason),
+            Passing::Moved(Behind::Missing) => reason_told(Reason::Missing),
+            Passing::Moved(Behind::Quarantined(class)) => reason_told(Reason::Quarantined(class)),
+            Passing::Moved(Behind::ParoleRunning) => reason_told(Reason::ParoleRunning),
+            Passing::Moved(Behind::Unverified) => ("unverified", None, None),
+            Passing::Moved(Behind::Rotated) => ("rotated", None, None),
+            Passing::Moved(Behind::NotCurrent) => ("not_current", None, None),
+        };
+        let missing =
+            matches!(passing, Passing::Skipped(Reason::Missing) | Passing::Moved(Behind::Missing));
+        let candidate = self.queue.candidates.get(index as usize).filter(|_| missing);
+        let lack = candidate.and_then(|candidate| candidate.lack(self.asked));
+        let route = route(self.queue, index);
+        self.steps.push(Step { at_ms, what: What::PassedOver { route, reason, lack, class, ms } });
+    }
+
+    /// Whom nothing was said of, and that something was not kept.
+    fn rest(&mut self) {
+        let at_ms = self.steps.last().map_or(0, |step| step.at_ms);
+        let records = self.trace.left_out;
+        if records > 0 {
+            // What was not kept may have named them.
+            return self.steps.push(Step { at_ms, what: What::LeftOut { records } });
+        }
+        for (index, candidate) in self.trace.spec.queue.candidates.iter().enumerate() {
+            let route = route(self.queue, index as u32);
+            if self.steps.iter().any(|step| step.what.route() == Some(&route)) {
+                continue;
+            }
+            match candidate.presence {
+                Presence::Missing => {
+                    self.passed_over(at_ms, index as u32, Passing::Skipped(Reason::Missing));
+                }
+                Presence::Present => {
+                    self.steps.push(Step { at_ms, what: What::NotReached { route } });
+                }
+            }
+        }
+    }
+}
+
+impl What {
+    /// The candidate that it is about, where it names one.
+    fn route(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::PassedOver { route, .. }
+            | Self::Began { route, .. }
+            | Self::AskedForSeat { route }
+            | Self::Judged { route }
+            | Self::NotReached { route } => Some(route),
+            Self::Paused { .. }
+            | Self::Waited { .. }
+            | Self::Failed { .. }
+            | Self::Resent { .. }
+            | Self::Malformed { .. }
+            | Self::Ended { .. }
+            | Self::LeftOut { .. }
+            | Self::ClientGone
+            | Self::Stopped
+            | Self::Exhausted { .. } => None,
+        }
+    }
 }
 
 /// The name of a candidate's route.
@@ -167,8 +287,9 @@ pub(crate) fn route(queue: &QueueRuntime, candidate: u32) -> Arc<str> {
     found.map_or_else(|| "?".into(), |candidate| Arc::clone(&candidate.route))
 }
 
-fn passed_over(route: Arc<str>, reason: Reason) -> What {
-    let (reason, class, ms) = match reason {
+/// A reason's code, the class of a quarantine, and for how long, in milliseconds.
+const fn reason_told(reason: Reason) -> (&'static str, Option<&'static str>, Option<u64>) {
+    match reason {
         Reason::Tried => ("tried", None, None),
         Reason::Missing => ("missing", None, None),
         Reason::Quarantined(class) => ("quarantined", Some(class.name()), None),
@@ -179,8 +300,7 @@ fn passed_over(route: Arc<str>, reason: Reason) -> What {
         Reason::Full => ("full", None, None),
         Reason::Resting(ms) => ("resting", None, Some(ms)),
         Reason::WindowTooSmall => ("window_too_small", None, None),
-    };
-    What::PassedOver { route, reason, class, ms }
+    }
 }
 
 fn decided(queue: &QueueRuntime, decision: Decision) -> What {

@@ -52,7 +52,7 @@ use client::Said;
 use denial::Denial;
 use guard::{Access, Asks, Refusal};
 use intake::IntakeError;
-use reply::{Asker, retry_after};
+use reply::retry_after;
 use route::{Endpoint, Miss};
 use session::Sessions;
 
@@ -61,6 +61,7 @@ pub use bind::StartError;
 pub(crate) use bind::bind;
 pub(crate) use client::text;
 pub(crate) use limits::{Bound, HeldBytes, OpenCall};
+pub(crate) use reply::Asker;
 pub(crate) use serve::{Connections, Stage, reached};
 pub(crate) use signal::reload_signal;
 pub use signal::stop_signal;
@@ -253,7 +254,7 @@ impl Front {
             queue,
             session: identity.session,
             purpose: identity.purpose,
-            client: client::profile(&said, &request),
+            client: client::profile(&said, &request, asker.language),
             deadline_ms: client::deadline_ms(&said, facts),
             query: parts.uri.query().map(str::to_owned),
             headers: client_headers(&parts.headers),

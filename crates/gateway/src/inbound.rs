@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use ekiden_config::Language;
 use ekiden_dialect::{Dialect, request};
 use ekiden_engine::Purpose;
 use http::HeaderMap;
@@ -67,6 +68,8 @@ pub struct ClientProfile {
     pub program: Program,
     /// Whether it asked for usage in the stream; if not, ours is taken out again.
     pub wants_usage: bool,
+    /// What the person behind it reads.
+    pub language: Language,
 }
 
 impl ClientProfile {

@@ -3,6 +3,8 @@
 //!
 //! It refuses to decide anything: numbers are copied, names become numbers, nothing is chosen.
 
+mod lack;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -25,6 +27,8 @@ use ekiden_engine::{
 use crate::catalog::{Catalogs, Facts, Offer};
 use crate::names::Names;
 use crate::upstream::{Lane, RequestHeaders, Upstream};
+
+pub use lack::Lack;
 
 /// Models that were asked for outside any queue and are remembered; a name beyond it is refused.
 const DIRECT_MAX: usize = 10_000;
@@ -261,7 +265,10 @@ impl QueueRuntime {
         let engine_policy = engine_policy(policy, config.enabled);
         let by_dialect = Dialect::ALL.map(|dialect| {
             let candidates = rows.iter().map(|(runtime, candidate)| Candidate {
-                presence: runtime.presence(dialect),
+                presence: match runtime.lack(dialect) {
+                    None => Presence::Present,
+                    Some(_) => Presence::Missing,
+                },
                 ..*candidate
             });
             Arc::new(digested(queue_id, engine_policy.clone(), candidates.collect()))
@@ -275,46 +282,6 @@ impl QueueRuntime {
             deadline_ms: (policy.deadline_ms > 0).then_some(policy.deadline_ms),
             by_dialect,
         }
-    }
-}
-
-impl CandidateRuntime {
-    /// Whether it can serve an asker of that dialect. One whose key is missing would only be told so
-    /// by its provider; it is passed over instead.
-    fn presence(&self, dialect: Dialect) -> Presence {
-        let provider = &self.provider;
-        let there = provider.standing == Standing::Configured && provider.endpoint.is_some();
-        if there && provider.dialect == dialect && !self.provider.settings.lacks_key() {
-            Presence::Present
-        } else {
-            Presence::Missing
-        }
-    }
-
-    /// Why it cannot serve an asker of that dialect, for people.
-    pub(crate) fn lack(&self, dialect: Dialect) -> Option<String> {
-        let settings = &self.provider.settings;
-        if self.provider.standing == Standing::Unknown {
-            return Some(format!("there is no provider `{}`", settings.id));
-        }
-        if self.provider.dialect != dialect {
-            return Some(format!(
-                "speaks {}, which is not translated yet",
-                self.provider.dialect.name()
-            ));
-        }
-        if settings.lacks_key() {
-            return Some(match &settings.credential {
-                ekiden_config::Credential::Env(variable) => {
-                    format!("no key: {variable} is not set")
-                }
-                ekiden_config::Credential::None
-                | ekiden_config::Credential::File(_)
-                | ekiden_config::Credential::Inline
-                | ekiden_config::Credential::Stored => "no key".to_owned(),
-            });
-        }
-        None
     }
 }
 

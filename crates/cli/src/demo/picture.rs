@@ -195,6 +195,8 @@ mod tests {
     use crate::running::EntryTold;
     use ekiden_engine::{Class, Reason};
 
+    use crate::why::Passing;
+
     fn lane(route: &str, bars: &[(u64, u64, Doing)], note: Note) -> Lane {
         let bar = |(from_ms, to_ms, what): &(u64, u64, Doing)| Bar {
             from_ms: *from_ms,
@@ -210,7 +212,11 @@ mod tests {
         let mut lanes = Lanes::new("demo", Vec::new(), 0);
         lanes.elapsed_ms = 8_000;
         lanes.lanes = vec![
-            lane("acme/grand", &[], Note::Passed(Reason::Quarantined(Class::QuotaExhausted))),
+            lane(
+                "acme/grand",
+                &[],
+                Note::Passed(Passing::Over(Reason::Quarantined(Class::QuotaExhausted))),
+            ),
             lane("borealis/swift", &[(0, 4_000, Doing::Failed(Class::Stall))], stall),
             lane(
                 "delta/steady",

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::running::{Api, EntryTold};
 use crate::terminal::Terminal;
-use crate::why::{self, Consequence, Past, Step};
+use crate::why::{self, Consequence, Passing, Past, Step};
 
 /// One lane for each candidate of a queue.
 pub(super) struct Lanes {
@@ -56,7 +56,7 @@ pub(super) enum Note {
     /// An attempt is in flight.
     Runs,
     /// It was passed over.
-    Passed(ekiden_engine::Reason),
+    Passed(Passing),
     /// It failed, and this was recorded.
     Judged { class: Class, entry: EntryTold, attempts: usize },
     /// It failed and nothing was recorded.
@@ -122,10 +122,10 @@ impl Lanes {
         let mut last: Option<usize> = None;
         for step in &steps {
             match step {
-                Step::Passed { route, reason, .. } => {
+                Step::Passed { route, passing, .. } => {
                     let lane = self.lanes.iter_mut().find(|lane| lane.route == *route);
                     if let Some(lane) = lane.filter(|lane| lane.bars.is_empty()) {
-                        lane.note = Note::Passed(*reason);
+                        lane.note = Note::Passed(passing.clone());
                     }
                 }
                 Step::Waited { ms, at_ms, .. } => {

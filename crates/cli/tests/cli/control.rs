@@ -182,8 +182,9 @@ fn r33_a_dry_run_tells_what_a_call_would_do_and_why() {
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("it would ask "), "{out}");
     // The demo's own session has lost some.
-    let (_, out, _) = asked(&demo, "dry-run demo --session demo").run();
-    assert!(out.contains("acme/grand"), "{out}");
+    let looks = ["dry-run demo --session demo", "dry-run demo"];
+    assert_snapshot!("dry-run", told(&demo, "C", &looks));
+    assert_snapshot!("dry-run-zh", told(&demo, CHINESE, &looks));
     let told = json(&demo, "dry-run demo --json --tokens 5");
     assert_eq!(told["would"], "run");
     let (code, _, err) = asked(&demo, "dry-run nobody").run();

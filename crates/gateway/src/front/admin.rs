@@ -130,7 +130,7 @@ impl Front {
                 let wish = taken(headers, body, Form::DryRun).await?;
                 done(&self.dry_run(queue, &wish)?)
             }
-            Op::TestQueue => done(&self.test_queue(queue_of(plan, &name)?).await),
+            Op::TestQueue => done(&self.test_queue(queue_of(plan, &name)?, language).await),
             Op::Events => self.events(headers)?,
             Op::Tokens => done(&self.token_list()),
             Op::CreateToken => {

@@ -52,9 +52,9 @@ pub(crate) fn language(headers: &HeaderMap) -> Language {
 }
 
 /// Who asks.
-pub(crate) fn profile(said: &Said<'_>, request: &Request) -> ClientProfile {
+pub(crate) fn profile(said: &Said<'_>, request: &Request, language: Language) -> ClientProfile {
     let wants_usage = request.facts().include_usage;
-    ClientProfile { program: program(said, request), wants_usage }
+    ClientProfile { program: program(said, request), wants_usage, language }
 }
 
 fn program(said: &Said<'_>, request: &Request) -> Program {

@@ -11,6 +11,7 @@ use ekiden_store::{Ending, Record, What};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
 
+use crate::front::Asker;
 use crate::inbound::ToldBy;
 use crate::relay::attempt::{Running, Streamed};
 use crate::relay::driver::Driver;
@@ -191,9 +192,9 @@ impl Driver {
         let broken = matches!(word, LastWord::Broken(..));
         // To the engine an answer of which some was shown breaks off, whoever ended it.
         let word = if self.stopped { LastWord::Stopped } else { word };
-        let dialect = self.inbound.dialect;
+        let asker = Asker { dialect: self.inbound.dialect, language: self.inbound.client.language };
         let Last { status, mut headers, body, event, told } =
-            last(dialect, word, &self.notes, &self.call.trace());
+            last(asker, word, &self.notes, &self.call.trace());
         self.told = Some(told);
         self.ending = match (self.stopped, broken) {
             (true, _) => Ending::Stopped,

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use ekiden_classify::Sizes;
+use ekiden_config::{Language, say};
 use ekiden_dialect::Dialect;
 use ekiden_dialect::write::{
     Fault, Reply, StreamFault, context_overflow, do_not_retry, error, error_event, retry_later,
@@ -18,6 +19,7 @@ use ekiden_store::Told;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::front::Asker;
 use crate::relay::notes::{Heard, Note, Notes};
 use crate::upstream::error_headers;
 
@@ -36,8 +38,9 @@ pub(crate) struct Last {
     pub(crate) told: Told,
 }
 
-/// Puts a last word into the asker's dialect.
-pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trace) -> Last {
+/// Puts a last word into the asker's dialect. What is said of a call that was tried is English.
+pub(crate) fn last(asker: Asker, word: LastWord, notes: &Notes, trace: &Trace) -> Last {
+    let dialect = asker.dialect;
     let list = || candidates(dialect, notes, trace);
     match word {
         LastWord::AsItCame(attempt) => {
@@ -64,7 +67,7 @@ pub(crate) fn last(dialect: Dialect, word: LastWord, notes: &Notes, trace: &Trac
             let says = format!("{} Nothing comes back by itself today.", intro(notes));
             given_up(dialect, &with_list(&says, &list()), Told::DoNotRetry)
         }
-        LastWord::EmptyQueue => given_up(dialect, &empty_queue(dialect, notes), Told::EmptyQueue),
+        LastWord::EmptyQueue => given_up(dialect, &empty_queue(asker, notes), Told::EmptyQueue),
         LastWord::LocalNetwork => {
             let message = format!(
                 "This machine's own network is in trouble, so that no candidate of {} can be \
@@ -205,13 +208,19 @@ fn intro(notes: &Notes) -> String {
     format!("No candidate of {} can answer now.", queue_name(notes))
 }
 
-fn empty_queue(dialect: Dialect, notes: &Notes) -> String {
-    let queue = queue_name(notes);
+/// R1. Nobody was asked, so that it is a refusal of ours and in the client's language.
+fn empty_queue(asker: Asker, notes: &Notes) -> String {
+    let Asker { dialect, language } = asker;
+    let (queue, id) = (queue_name(notes), &notes.queue.id);
     if notes.queue.candidates.is_empty() {
-        return format!(
-            "The queue {queue} has no candidates. Add some under `[queues.{}]`, `candidates = \
+        return say!(
+            language,
+            "The queue {queue} has no candidates. Add some under `[queues.{id}]`, `candidates = \
              [\"provider/model\"]`, in the configuration file.",
-            notes.queue.id
+            "队列 {queue} 没有候选。请在配置文件的 `[queues.{id}]` 下添加：`candidates = \
+             [\"provider/model\"]`。",
+            queue,
+            id,
         );
     }
     let lacks: Vec<String> = notes
@@ -219,11 +228,17 @@ fn empty_queue(dialect: Dialect, notes: &Notes) -> String {
         .candidates
         .iter()
         .map(|candidate| match candidate.lack(dialect) {
-            Some(lack) => format!("{}: {lack}", candidate.route),
+            Some(lack) => format!("{}: {}", candidate.route, lack.say(language)),
             None => candidate.route.to_string(),
         })
         .collect();
-    format!("No candidate of {queue} can be asked: {}.", lacks.join("; "))
+    say!(
+        language,
+        "No candidate of {queue} can be asked: {lacks}.",
+        "队列 {queue} 没有可用的候选：{lacks}。",
+        queue,
+        lacks = lacks.join("; "),
+    )
 }
 
 /// What is said, and of which candidates, if there is anything to say of any.
@@ -247,7 +262,8 @@ fn candidates(dialect: Dialect, notes: &Notes, trace: &Trace) -> String {
             .map(|passed| passed.reason);
         let why = match (reason, tried.and_then(Note::class)) {
             (Some(Reason::Missing), _) => {
-                candidate.lack(dialect).unwrap_or_else(|| "missing".to_owned())
+                let lack = candidate.lack(dialect);
+                lack.map_or_else(|| "missing".to_owned(), |lack| lack.say(Language::English))
             }
             (Some(Reason::Cooling(ms)), class) => {
                 let class = class.unwrap_or(Class::RateLimited).name();

@@ -6,6 +6,7 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use bytes::Bytes;
+use ekiden_config::{Language, say};
 use ekiden_dialect::splice::{Edits, splice};
 use ekiden_dialect::whole::{End, Whole};
 use ekiden_dialect::{Dialect, request};
@@ -15,7 +16,7 @@ use http::{HeaderMap, Method};
 
 use crate::core::Core;
 use crate::evidence::{self, Around, Judged, Loopback};
-use crate::plan::CandidateRuntime;
+use crate::plan::{CandidateRuntime, Lack};
 use crate::relay::attempt::{Running, Step, Streamed};
 use crate::upstream::Ask;
 
@@ -39,23 +40,30 @@ pub(crate) struct Told {
 
 impl Core {
     /// Asks a candidate `hi`. Dropping the future cancels the question.
-    pub(crate) async fn ask_straight(&self, candidate: &CandidateRuntime) -> Told {
+    pub(crate) async fn ask_straight(
+        &self,
+        candidate: &CandidateRuntime,
+        language: Language,
+    ) -> Told {
         let began = self.clock.now();
-        let asked = tokio::time::timeout(PATIENCE, self.question(candidate)).await;
-        let told = asked.unwrap_or_else(|_| Told::failed(Class::Timeout, "no answer within 15 s"));
+        let asked = tokio::time::timeout(PATIENCE, self.question(candidate, language)).await;
+        let told = asked.unwrap_or_else(|_| {
+            let says = say!(language, "no answer within 15 s", "15 秒内没有回答");
+            Told::failed(Class::Timeout, says)
+        });
         let took_ms = self.clock.now().mono_ms.saturating_sub(began.mono_ms);
         Told { took_ms, ..told }
     }
 
-    async fn question(&self, candidate: &CandidateRuntime) -> Told {
+    async fn question(&self, candidate: &CandidateRuntime, language: Language) -> Told {
         let provider = &candidate.provider;
         let dialect = provider.dialect;
         if let Some(lack) = candidate.lack(dialect) {
-            return Told::failed(Class::Auth, &lack);
+            return Told::failed(lacking(&lack), lack.say(language));
         }
         let body = Bytes::from(text(candidate));
         let (Ok(read), Some(endpoint)) = (request::read(dialect, &body), &provider.endpoint) else {
-            return Told::failed(Class::InvalidRequest, "its address is no URL");
+            return Told::failed(Class::InvalidRequest, Lack::BadAddress.say(language));
         };
         let dropped = &provider.settings.drop_fields;
         let drop: Vec<&str> = dropped.iter().map(String::as_str).collect();
@@ -69,13 +77,19 @@ impl Core {
             Running::start(AttemptId(1), 0, sent, sending, Streamed::No, (dialect, 1));
         loop {
             let step = poll_fn(|cx| running.poll(cx)).await;
-            if let Some(told) = self.told(candidate, &running.headers, step) {
+            if let Some(told) = self.told(candidate, &running.headers, step, language) {
                 return told;
             }
         }
     }
 
-    fn told(&self, candidate: &CandidateRuntime, headers: &HeaderMap, step: Step) -> Option<Told> {
+    fn told(
+        &self,
+        candidate: &CandidateRuntime,
+        headers: &HeaderMap,
+        step: Step,
+        language: Language,
+    ) -> Option<Told> {
         let settings = &candidate.provider.settings;
         let around = Around {
             wall_ms: self.clock.now().wall_ms,
@@ -102,16 +116,24 @@ impl Core {
             }
             Step::Broken { fault, .. } => Some(failed(None, evidence::transport(&fault, &around))),
             Step::Ended | Step::TooLarge => {
-                Some(Told::failed(Class::ServerError, "the answer is no answer"))
+                let says = say!(language, "the answer is no answer", "返回的不是一个回答");
+                Some(Told::failed(Class::ServerError, says))
             }
         }
     }
 }
 
 impl Told {
-    fn failed(class: Class, message: &str) -> Self {
-        let message = Some(message.to_owned());
+    fn failed(class: Class, message: String) -> Self {
+        let message = Some(message);
         Self { class: Some(class), status: None, code: None, message, took_ms: 0 }
+    }
+}
+
+const fn lacking(lack: &Lack) -> Class {
+    match lack {
+        Lack::NoProvider { .. } | Lack::OtherDialect { .. } | Lack::NoKey { .. } => Class::Auth,
+        Lack::BadAddress => Class::InvalidRequest,
     }
 }
 

@@ -14,6 +14,7 @@ mod bounds;
 mod catalog;
 mod ending;
 mod events;
+mod explaining;
 mod guards;
 mod languages;
 mod lookup;

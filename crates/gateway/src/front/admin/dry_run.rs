@@ -57,7 +57,8 @@ pub(in crate::front) struct DryRun {
     route: Option<Arc<str>>,
     /// How long it would wait at most before it looks again.
     wait_ms: Option<u64>,
-    /// Whom it would pass over and why, then what it would do, as in a call's steps.
+    /// Whom it would pass over and why, what it would do, and whose turn would come later, as in a
+    /// call's steps.
     steps: Vec<Step>,
 }
 
@@ -74,10 +75,11 @@ impl Front {
         };
         let own = || queue.candidates.first().map(|first| first.provider.dialect);
         let dialect = wish.dialect.map(DialectName::dialect).or_else(own);
+        let dialect = dialect.unwrap_or(Dialect::OpenAiChat);
         let spec = CallSpec {
             // Calls are counted from 1.
             id: CallId(0),
-            queue: Arc::clone(queue.engine(dialect.unwrap_or(Dialect::OpenAiChat))),
+            queue: Arc::clone(queue.engine(dialect)),
             session: known.unwrap_or(SessionId(u64::MAX)),
             seating: match known {
                 Some(SessionId::BACKGROUND) => Seating::Call,
@@ -107,7 +109,7 @@ impl Front {
             would,
             route: candidate.map(|candidate| route(queue, candidate)),
             wait_ms,
-            steps: steps(queue, began, &call.trace().records),
+            steps: steps(queue, dialect, began, &call.trace()),
         })
     }
 }

@@ -18,7 +18,7 @@ use ekiden_store::{Evidence, Place, Trouble};
 use crate::front::Front;
 use crate::front::admin::shape::{ClassName, Said, Today};
 use crate::names::Names;
-use crate::plan::{CandidateRuntime, Plan, QueueRuntime};
+use crate::plan::{Plan, QueueRuntime};
 use crate::settings::SettingsStatus;
 
 /// Sessions that are copied before the engine is let go again: a call that comes meanwhile waits for
@@ -300,7 +300,7 @@ impl Front {
             },
             settings: SettingsState::of(self.core.settings(), language),
             pauses: self.core.pauses(),
-            queues: plan.queues().iter().map(|queue| self.queue_state(queue, &seen)).collect(),
+            queues: plan.queues().iter().map(|it| queue_state(it, &seen, language)).collect(),
             sessions: self.session_states(&page, &mut seen),
             sessions_known: page.known,
             sessions_next: page.next,
@@ -379,37 +379,6 @@ impl Front {
         let out = of.iter().filter(|known| !known.status.quarantined.is_empty());
         let keys: Vec<Arc<str>> = out.map(|known| Arc::clone(&known.name)).collect();
         self.stored(move |store| store.evidence(&keys)).await.into_iter().collect()
-    }
-
-    fn queue_state(&self, queue: &QueueRuntime, seen: &Seen) -> QueueState {
-        // The rows are the same for every dialect, but for who is missing.
-        let rows = &queue.engine(ekiden_dialect::Dialect::OpenAiChat).candidates;
-        let candidates = queue.candidates.iter().zip(rows).map(|(candidate, row)| {
-            let status = seen.routes.get(&row.route);
-            let (state, ends_in_ms) = standing(candidate, status);
-            CandidateState {
-                route: Arc::clone(&candidate.route),
-                dialect: candidate.provider.dialect.name(),
-                state,
-                ends_in_ms,
-                lack: candidate.lack(candidate.provider.dialect),
-                in_flight: status.map_or(0, |status| status.in_flight),
-                seats_taken: status.map_or(0, |status| status.taken),
-                max_sessions: row.max_sessions,
-                max_in_flight: row.max_in_flight,
-                context_window: row.window,
-                effort: candidate.effort.clone(),
-                effort_levels: candidate.effort_levels.clone(),
-                today: Today::of(status.map(|status| status.tally).unwrap_or_default()),
-            }
-        });
-        QueueState {
-            id: Arc::clone(&queue.id),
-            name: Arc::clone(&queue.name),
-            context_window: queue.context_window,
-            compaction_point: queue.context_window.map(super::catalog::compaction_point),
-            candidates: candidates.collect(),
-        }
     }
 
     fn session_states(&self, page: &Page, seen: &mut Seen) -> Vec<SessionState> {
@@ -538,14 +507,40 @@ impl Seen {
     }
 }
 
-/// The one word for a route's state, and when it ends.
-fn standing(
-    candidate: &CandidateRuntime,
-    status: Option<&RouteStatus>,
-) -> (&'static str, Option<u64>) {
-    if candidate.lack(candidate.provider.dialect).is_some() {
-        return ("missing", None);
+fn queue_state(queue: &QueueRuntime, seen: &Seen, language: Language) -> QueueState {
+    // The rows are the same for every dialect, but for who is missing.
+    let rows = &queue.engine(ekiden_dialect::Dialect::OpenAiChat).candidates;
+    let candidates = queue.candidates.iter().zip(rows).map(|(candidate, row)| {
+        let status = seen.routes.get(&row.route);
+        let lack = candidate.lack(candidate.provider.dialect);
+        let (state, ends_in_ms) = if lack.is_some() { ("missing", None) } else { standing(status) };
+        CandidateState {
+            route: Arc::clone(&candidate.route),
+            dialect: candidate.provider.dialect.name(),
+            state,
+            ends_in_ms,
+            lack: lack.map(|lack| lack.say(language)),
+            in_flight: status.map_or(0, |status| status.in_flight),
+            seats_taken: status.map_or(0, |status| status.taken),
+            max_sessions: row.max_sessions,
+            max_in_flight: row.max_in_flight,
+            context_window: row.window,
+            effort: candidate.effort.clone(),
+            effort_levels: candidate.effort_levels.clone(),
+            today: Today::of(status.map(|status| status.tally).unwrap_or_default()),
+        }
+    });
+    QueueState {
+        id: Arc::clone(&queue.id),
+        name: Arc::clone(&queue.name),
+        context_window: queue.context_window,
+        compaction_point: queue.context_window.map(super::catalog::compaction_point),
+        candidates: candidates.collect(),
     }
+}
+
+/// The one word for a route's state, and when it ends.
+fn standing(status: Option<&RouteStatus>) -> (&'static str, Option<u64>) {
     let Some(status) = status else { return ("ready", None) };
     match (status.cooling_ms, status.probing, status.resting_ms) {
         (Some(ms), _, _) => ("cooling", Some(ms)),

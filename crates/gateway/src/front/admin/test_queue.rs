@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ekiden_config::Language;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,19 +35,20 @@ struct CandidateTested {
     status: Option<u16>,
     /// Its machine code.
     code: Option<String>,
-    /// Its words, at most 400 characters, with keys masked.
+    /// Its words, at most 400 characters, with keys masked; ours, in the asker's language, where it
+    /// said nothing.
     message: Option<String>,
 }
 
 impl Front {
-    pub(super) async fn test_queue(&self, queue: &QueueRuntime) -> Tested {
+    pub(super) async fn test_queue(&self, queue: &QueueRuntime, language: Language) -> Tested {
         let next = AtomicUsize::new(0);
         // Dropping the answer drops the questions with it.
         let (mut told, b, c, d) = tokio::join!(
-            self.ask_some(queue, &next),
-            self.ask_some(queue, &next),
-            self.ask_some(queue, &next),
-            self.ask_some(queue, &next),
+            self.ask_some(queue, language, &next),
+            self.ask_some(queue, language, &next),
+            self.ask_some(queue, language, &next),
+            self.ask_some(queue, language, &next),
         );
         told.extend(b.into_iter().chain(c).chain(d));
         told.sort_by_key(|(at, _)| *at);
@@ -60,13 +62,14 @@ impl Front {
     async fn ask_some(
         &self,
         queue: &QueueRuntime,
+        language: Language,
         next: &AtomicUsize,
     ) -> Vec<(usize, ToldStraight)> {
         let mut told = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(candidate) = queue.candidates.get(at) else { return told };
-            told.push((at, self.core.ask_straight(candidate).await));
+            told.push((at, self.core.ask_straight(candidate, language).await));
         }
     }
 }
