@@ -5,8 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use ekiden_engine::trace::{Divergence, Record};
-use ekiden_engine::{AttemptInput, Decision, Input, Passed, Reason, Trace};
-use ekiden_gateway::explain::{Behind, behind};
+use ekiden_engine::{AttemptInput, Decision, Input, Moved, Passed, Reason, Trace};
 
 use crate::failure::{Ended, Failure};
 use crate::running::{self, Api, CallTold};
@@ -30,10 +29,8 @@ pub(crate) fn run(terminal: &Terminal, trace: &str, url: Option<&str>) -> Result
     let difference = trace.replay().err();
     let names = Names(found.names);
     let until = difference.as_ref().map_or(usize::MAX, |difference| difference.record - 1);
-    let mut last = None;
-    for record in trace.records.iter().take(until) {
-        tell(terminal, &names, &trace, (last, record))?;
-        last = begun(record).or(last);
+    for (record, moved) in trace.records.iter().zip(trace.moved()).take(until) {
+        tell(terminal, &names, &trace, (record, &moved))?;
     }
     match difference {
         None => {
@@ -105,37 +102,26 @@ fn looks_like_a_path(text: &str) -> bool {
     text.contains(['/', '\\', '.'])
 }
 
-/// The candidate that a record has begin.
-const fn begun(record: &Record) -> Option<u32> {
-    match record {
-        Record::Admitted { decision: Decision::Go(start), .. } => Some(start.candidate),
-        Record::Admitted { .. } | Record::Fed { .. } => None,
-    }
-}
-
-/// Says what a record holds, `last` being the candidate that began last; what led nowhere is left out.
+/// Says what a record holds, and whom it had moved back; what led nowhere is left out.
 fn tell(
     terminal: &Terminal,
     names: &Names,
     trace: &Trace,
-    (last, record): (Option<u32>, &Record),
+    (record, moved): (&Record, &[Moved]),
 ) -> Result<(), Failure> {
     let began = trace.records.first().map_or(0, instant_ms);
     let at = Span(instant_ms(record).saturating_sub(began));
     let stamp = terminal.ink(Ink::Dim, &format!("{:>10}", terminal.say(&at)));
     match record {
-        Record::Admitted { view, passed, decision, .. } => {
+        Record::Admitted { passed, decision, .. } => {
             // That this call has tried it stands above.
             for passed in passed.iter().filter(|passed| passed.reason != Reason::Tried) {
                 terminal
                     .line(&format!("{stamp}  {}", terminal.say(&PassedOver { passed, names })))?;
             }
-            // A retry chooses nobody.
-            if let Some(chosen) = begun(record).filter(|chosen| last != Some(*chosen)) {
-                for (candidate, why) in behind(&trace.spec.queue, view, passed, chosen) {
-                    let stands = FurtherBack { candidate, why, names };
-                    terminal.line(&format!("{stamp}  {}", terminal.say(&stands)))?;
-                }
+            for moved in moved {
+                let back = FurtherBack { moved: *moved, names };
+                terminal.line(&format!("{stamp}  {}", terminal.say(&back)))?;
             }
             let decided = terminal.say(&Decided { decision: *decision, names });
             terminal.line(&format!("{stamp}  {}", terminal.ink(Ink::Strong, &decided)))?;
@@ -190,22 +176,19 @@ impl Say for PassedOver<'_> {
 }
 
 struct FurtherBack<'a> {
-    candidate: u32,
-    why: Behind,
+    moved: Moved,
     names: &'a Names,
 }
 
 impl Say for FurtherBack<'_> {
     fn english(&self) -> String {
-        format!(
-            "{} stands further back: {}",
-            self.names.english(self.candidate),
-            self.why.english()
-        )
+        let Moved { candidate, why } = self.moved;
+        format!("further back, {}: {}", self.names.english(candidate), why.english())
     }
 
     fn chinese(&self) -> String {
-        format!("{}靠后：{}", self.names.chinese(self.candidate), self.why.chinese())
+        let Moved { candidate, why } = self.moved;
+        format!("靠后，{}：{}", self.names.chinese(candidate), why.chinese())
     }
 }
 

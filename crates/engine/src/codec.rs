@@ -226,6 +226,7 @@ mod records {
         }
         QuarantineView { class, parole, ends_ms }
         Passed { candidate, reason }
+        Moved { candidate, why }
         Start { attempt, candidate, leg, continues, mode, repair }
         Failure { class, origin, scope, wait, reach }
         Place { session, queue, route }
@@ -275,6 +276,11 @@ mod records {
             ParoleRunning = "parole-running", Cooling(ms) = "cooling", StandIn = "stand-in",
             Probing = "probing", Full = "full", Resting(ms) = "resting",
             WindowTooSmall = "window-too-small",
+        }
+        Behind {
+            Missing = "missing", Quarantined(class) = "quarantined",
+            ParoleRunning = "parole-running", Unverified = "unverified", Rotated = "rotated",
+            NotCurrent = "not-current",
         }
         WaitFor {
             Cooldown = "cooldown", Rest = "rest", Parole = "parole", StandIn = "stand-in",

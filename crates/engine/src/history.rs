@@ -21,7 +21,7 @@
 //! | `restart NUMBER ENDS` | the process starts anew on that day: all that was in memory is gone |
 //! | `recall MONO WALL FACT…` | a fact that was kept |
 //! | `trace CALL` | the call's trace; also of the last 32 that are over |
-//! | `why CALL` | lines `why admitted MONO WALL PASSED DECISION` and `why fed MONO WALL INPUT`: the trace without its views |
+//! | `why CALL` | lines `why admitted MONO WALL PASSED MOVED DECISION` and `why fed MONO WALL INPUT`: the trace without its views |
 //! | `preview MONO WALL CALL…` | the call's words after `call`: what it would be decided now, as `why` says it; nothing is taken |
 //! | `presets` | the policies' fields, preset by preset |
 //! | `status MONO WALL` | lines `paused WHOSE`, `route …`, `session …`: everything |
@@ -39,6 +39,9 @@
 //! `chunk BYTES wire|reasoning|output`, `malformed open|closed`,
 //! `end FINISH seen|missing OUTPUT_TOKENS`, `failed CLASS ORIGIN SCOPE WAIT REACH possible|impossible`,
 //! `unserved`.
+//! `PASSED` and `MOVED` are lists of a candidate's place and a word: why it was passed over, or stands
+//! further back than its place says: `missing`, `quarantined CLASS`, `parole-running`, `unverified`
+//! (R3), `rotated` (R14), `not-current` (H3).
 //!
 //! The answers to `turn-ended` and `continue-due` are one line each:
 //!

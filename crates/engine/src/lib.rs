@@ -38,6 +38,7 @@ mod fact;
 pub mod history;
 mod ids;
 mod judge;
+mod moved;
 mod pausing;
 mod policy;
 mod recorder;
@@ -68,6 +69,7 @@ pub use engine::{Engine, Grant};
 pub use fact::{Fact, LiftedBy, Notice, OpenedBy, Place, Quarantine, Want};
 pub use ids::{AttemptId, CallId, LeaseId, QueueId, RouteId, SessionId};
 pub use judge::{Reaction, Retry, Then, Verdict, react};
+pub use moved::{Behind, Moved};
 pub use pausing::Whose;
 pub use policy::{
     AllCooling, Candidate, ClassSet, Clocks, CommitOn, Continuing, Moves, OnOverflow, Policy,

@@ -2,23 +2,19 @@
 //!
 //! It refuses prose: codes, names and spans, which the page and the CLI put into words.
 
-mod order;
-
 use std::sync::Arc;
 
 use ekiden_dialect::Dialect;
 use ekiden_engine::trace::Record;
 use ekiden_engine::{
-    AttemptInput, Clock, Decision, Finish, Input, LastWord, Mode, Now, Presence, Reason, Terminal,
-    Trace, WaitFor, Why,
+    AttemptInput, Behind, Clock, Decision, Finish, Input, LastWord, Mode, Now, Presence, Reason,
+    Terminal, Trace, WaitFor, Why,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::calls::Past;
 use crate::plan::{Lack, QueueRuntime};
-
-pub use order::{Behind, behind};
 
 /// One step of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -145,26 +141,19 @@ pub fn explain(past: &Past) -> Vec<Step> {
 
 /// The steps that a trace of a call on that queue tells. Every candidate of the queue is named.
 pub(crate) fn steps(queue: &QueueRuntime, asked: Dialect, began: Now, trace: &Trace) -> Vec<Step> {
-    let mut telling = Telling { queue, asked, trace, steps: Vec::new(), moved: Vec::new() };
+    let mut telling = Telling { queue, asked, trace, steps: Vec::new() };
     let mut last_passed = Vec::new();
-    let mut last_begun = None;
-    for record in &trace.records {
+    for (record, moved) in trace.records.iter().zip(trace.moved()) {
         match record {
-            Record::Admitted { now, view, passed, decision } => {
+            Record::Admitted { now, passed, decision, .. } => {
                 let at_ms = now.mono_ms.saturating_sub(began.mono_ms);
                 // A call that asks again and finds the same says so once.
                 for skip in passed.iter().filter(|skip| !last_passed.contains(*skip)) {
                     telling.passed_over(at_ms, skip.candidate, Passing::Skipped(skip.reason));
                 }
                 last_passed.clone_from(passed);
-                // A retry chooses nobody.
-                if let Some(chosen) = chosen(*decision).filter(|it| Some(*it) != last_begun) {
-                    for (index, why) in behind(&trace.spec.queue, view, passed, chosen) {
-                        telling.moved(at_ms, index, why);
-                    }
-                }
-                if let Decision::Go(start) = decision {
-                    last_begun = Some(start.candidate);
+                for one in moved {
+                    telling.passed_over(at_ms, one.candidate, Passing::Moved(one.why));
                 }
                 telling.steps.push(Step { at_ms, what: decided(queue, *decision) });
             }
@@ -178,26 +167,12 @@ pub(crate) fn steps(queue: &QueueRuntime, asked: Dialect, began: Now, trace: &Tr
     telling.steps
 }
 
-/// Whom a decision is for, of several.
-const fn chosen(decision: Decision) -> Option<u32> {
-    match decision {
-        Decision::Go(start) => Some(start.candidate),
-        Decision::Lease { candidate } => Some(candidate),
-        Decision::Pause { .. }
-        | Decision::Wait { .. }
-        | Decision::Judge { .. }
-        | Decision::Exhausted(_) => None,
-    }
-}
-
 /// A call's steps in the making.
 struct Telling<'a> {
     queue: &'a QueueRuntime,
     asked: Dialect,
     trace: &'a Trace,
     steps: Vec<Step>,
-    /// What was said of candidates that stand further back: once for each reason.
-    moved: Vec<(u32, Behind)>,
 }
 
 /// Why a candidate did not run at its place.
@@ -208,13 +183,6 @@ enum Passing {
 }
 
 impl Telling<'_> {
-    fn moved(&mut self, at_ms: u64, index: u32, why: Behind) {
-        if !self.moved.contains(&(index, why)) {
-            self.moved.push((index, why));
-            self.passed_over(at_ms, index, Passing::Moved(why));
-        }
-    }
-
     fn passed_over(&mut self, at_ms: u64, index: u32, passing: Passing) {
         let (reason, class, ms) = match passing {
             Passing::Skipped(reason) => reason_told(reason),

@@ -131,7 +131,7 @@ fn r33_a_call_that_is_over_can_be_asked_why_and_traced() {
     let _ = answer::lines(&mut history, &queue_line(&queue));
     let call = "1 1 4 session main stream fresh 0 - 1 0";
     let previewed = answer::lines(&mut history, &format!("preview 5 9 {call}"));
-    assert_eq!(previewed, "why admitted 5 9 0 exhausted empty-queue\n");
+    assert_eq!(previewed, "why admitted 5 9 0 0 exhausted empty-queue\n");
     assert_eq!(answer::lines(&mut history, "why 1"), "", "nothing was taken");
     let _ = answer::lines(&mut history, &format!("call {call}\ndrive 1 5 9"));
     assert_eq!(answer::lines(&mut history, "why 1"), previewed);

@@ -232,7 +232,7 @@ export class Core implements Live, Listener, CallOwner {
   ended(call: RelayCall, row: CallRow): void {
     if (!call.internal && call.session !== '') this.#sessionHeard(call, row);
     this.#parts.keeper.ended(row);
-    if (row.told !== undefined && row.state === 'refused') {
+    if (row.told !== undefined && (row.state === 'refused' || row.state === 'stopped')) {
       this.#parts.keeper.note({ what: 'refused', call: row.call, session: row.session,
         queue: row.queue, told: row.told });
     }
@@ -274,7 +274,7 @@ export class Core implements Live, Listener, CallOwner {
   call(id: string): (CallView & { readonly steps: readonly CallStep[] }) | undefined {
     const running = this.#book.running(id);
     if (running !== undefined) {
-      return { ...running.view(this.#book.rows(id)), steps: this.#steps(running) };
+      return { ...running.view(this.#book.rows(id)), steps: this.#steps(running, 'open') };
     }
     const past = this.#book.past(id);
     return past === undefined ? undefined : { ...past.view, steps: past.steps };
@@ -444,11 +444,11 @@ export class Core implements Live, Listener, CallOwner {
     const call = this.#book.running(id);
     if (call === undefined) return;
     this.#rescued.delete(id);
-    this.#book.ended(id, this.#steps(call), this.engine.ask(`trace ${call.number}`));
+    this.#book.ended(id, this.#steps(call, 'over'), this.engine.ask(`trace ${call.number}`));
   }
 
-  #steps(call: BookCall): readonly CallStep[] {
-    return explain(this.engine.ask(`why ${call.number}`), call.queue, call.beganMono);
+  #steps(call: BookCall, standing: 'open' | 'over'): readonly CallStep[] {
+    return explain(this.engine.ask(`why ${call.number}`), call.queue, call.beganMono, standing);
   }
 
   #sessionHeard(call: RelayCall, row: CallRow): void {

@@ -68,6 +68,7 @@ export class DirectCall implements Driver, BookCall {
   #beganWall = 0;
   #why = '';
   #row: CallRow | undefined;
+  #stopped = false;
   #lastFailure: { readonly class: FailureClass; readonly evidence: Evidence } | undefined;
 
   constructor(parts: DirectParts) {
@@ -188,7 +189,9 @@ export class DirectCall implements Driver, BookCall {
   }
 
   stop(): void {
-    if (!this.isOver) this.#parts.engine.feed(this.#number, 'stop');
+    if (this.isOver) return;
+    this.#stopped = true;
+    this.#parts.engine.feed(this.#number, 'stop');
   }
 
   effect(effect: Effect): void {
@@ -199,7 +202,8 @@ export class DirectCall implements Driver, BookCall {
         return this.#close({ state: 'whole',
           ...(this.#current === undefined ? {} : { route: this.#current.route }) });
       case 'refuse':
-        return this.#close({ state: 'refused', told: toldOf(effect.word) });
+        return this.#close(this.#stopped ? { state: 'stopped', told: { code: 'stopped' } }
+          : { state: 'refused', told: toldOf(effect.word) });
       case 'commit':
       case 'discard':
       case 'cancel':

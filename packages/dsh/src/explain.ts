@@ -6,10 +6,15 @@ import type { CallStep, DryRun, QueuePlan } from './ports.ts';
 import { routeText } from './names.ts';
 import { readLastWord, Words } from './words.ts';
 
-/** The steps that the lines tell; `beganMono` is when the call came. */
-export function explain(answer: string, queue: QueuePlan, beganMono: number): CallStep[] {
+/**
+ * The steps that the lines tell; `beganMono` is when the call came. Of one that is over every candidate
+ * of the queue is named.
+ */
+export function explain(answer: string, queue: QueuePlan, beganMono: number,
+  standing: 'open' | 'over'): CallStep[] {
   const reader = new StepReader(queue, beganMono);
   for (const line of answer.split('\n')) if (line.startsWith('why ')) reader.line(line);
+  if (standing === 'over') reader.rest();
   return reader.steps;
 }
 
@@ -19,6 +24,7 @@ export function dryRun(answer: string, queue: QueuePlan): DryRun | undefined {
   const line = answer.split('\n').find((one) => one.startsWith('why '));
   if (line === undefined) return undefined;
   const decided = reader.line(line);
+  reader.rest();
   const steps = reader.steps.map((step) => ({ ...step, at_ms: 0 }));
   const route = queue.candidates[decided?.candidate ?? -1];
   const ms = decided?.ms;
@@ -60,14 +66,38 @@ class StepReader {
   #admitted(words: Words, at: number): Decided {
     const passed: CallStep[] = [];
     for (let left = words.number(); left > 0; left -= 1) {
-      passed.push({ at_ms: at, step: 'passed_over', route: this.#route(words.number()),
-        ...reason(words) });
+      passed.push(this.#passedOver(at, words.number(), reason(words)));
+    }
+    const moved: CallStep[] = [];
+    for (let left = words.number(); left > 0; left -= 1) {
+      moved.push(this.#passedOver(at, words.number(), reason(words)));
     }
     // A call that asks again and finds the same says so once.
     const told = JSON.stringify(passed.map(({ at_ms: _at, ms: _ms, ...rest }) => rest));
     if (told !== this.#passed) this.steps.push(...passed);
     this.#passed = told;
+    this.steps.push(...moved);
     return this.#decided(words, at);
+  }
+
+  /** A candidate that was passed over, or stands further back than its place in the queue says. */
+  #passedOver(at: number, candidate: number, why: Reason): CallStep {
+    const route = this.#queue.candidates[candidate];
+    const lack = why.reason === 'missing' && route !== undefined
+      ? { lack: { code: 'no_provider', provider: route.provider } } : {};
+    return { at_ms: at, step: 'passed_over', route: this.#route(candidate), ...why, ...lack };
+  }
+
+  /** Those of whom nothing was said: their turn did not come. */
+  rest(): void {
+    const at = this.steps.at(-1)?.at_ms ?? 0;
+    const named = new Set(this.steps.map((step) => step['route']));
+    for (const [index, candidate] of this.#queue.candidates.entries()) {
+      const route = this.#route(index);
+      if (named.has(route)) continue;
+      if (candidate.present) this.#push(at, 'not_reached', { route });
+      else this.steps.push(this.#passedOver(at, index, { reason: 'missing' }));
+    }
   }
 
   #decided(words: Words, at: number): Decided {
@@ -105,6 +135,7 @@ class StepReader {
   #fed(words: Words, at: number): void {
     const kind = words.next('an input');
     if (kind === 'client-gone') return this.#push(at, 'client_gone', {});
+    if (kind === 'stop') return this.#push(at, 'stopped', {});
     if (kind !== 'attempt') return;
     const attempt = words.number();
     switch (words.next()) {
@@ -134,7 +165,13 @@ class StepReader {
   }
 }
 
-function reason(words: Words): { reason: string; class?: string; ms?: number } {
+interface Reason {
+  readonly reason: string;
+  readonly class?: string;
+  readonly ms?: number;
+}
+
+function reason(words: Words): Reason {
   const reason = words.next('a reason');
   switch (reason) {
     case 'quarantined':

@@ -232,7 +232,7 @@ export interface CallRow {
   readonly attempts: number;
   /** Whose answer the client got. */
   readonly route?: Route;
-  readonly state: 'whole' | 'truncated' | 'refused' | 'broken' | 'left';
+  readonly state: 'whole' | 'truncated' | 'refused' | 'broken' | 'left' | 'stopped';
   readonly internal: boolean;
   readonly told?: Told;
 }
@@ -273,11 +273,17 @@ export interface Clock {
   setTimer(ms: number, due: () => void): () => void;
 }
 
+/** What a candidate lacks. */
+export interface Lack {
+  readonly code: string;
+  readonly provider: string;
+}
+
 /** A step of a call, in the members that the gateway's `calls/{call}` has. */
 export interface CallStep {
   readonly at_ms: number;
   readonly step: string;
-  readonly [member: string]: string | number | boolean | null;
+  readonly [member: string]: string | number | boolean | null | Lack;
 }
 
 /** A call as it stands or ended. */

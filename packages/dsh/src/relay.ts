@@ -75,6 +75,7 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
   #waiter: ((read: Read) => void) | undefined;
   #opened = false;
   #ended = false;
+  #stopped = false;
   #beganMono = 0;
   #beganWall = 0;
   #why = '';
@@ -176,7 +177,9 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
 
   /** By hand: as if its time were up (P5). */
   stop(): void {
-    if (!this.#ended && this.#opened) this.#parts.engine.feed(this.#number, 'stop');
+    if (this.#ended || !this.#opened) return;
+    this.#stopped = true;
+    this.#parts.engine.feed(this.#number, 'stop');
   }
 
   // --- what the engine says ---
@@ -440,17 +443,19 @@ export class RelayCall implements Driver, AsyncIterableIterator<StreamChunk, und
     const standing = this.#standing();
     // The engine may be lost while it is asked; then that has been told.
     if (this.#ended) return;
-    const { failure, told } = lastWord(word, this.queue.name, standing,
+    // To the engine an answer of which some was shown breaks off, whoever ended it.
+    const said: LastWord = this.#stopped ? { kind: 'stopped' } : word;
+    const { failure, told } = lastWord(said, this.queue.name, standing,
       (number) => failureOf(this.#attempts.get(number)));
     const broke = word.kind === 'broken' ? this.#attempts.get(word.attempt) : undefined;
-    const rescued = word.kind === 'broken' && broke !== undefined
+    const rescued = !this.#stopped && word.kind === 'broken' && broke !== undefined
       && this.#parts.owner.broken(this, broke.route, word.class);
     const shown = rescued ? { ...failure, code: RESCUED_CODE } : failure;
     this.#parts.owner.failing(this, shown, told.class ?? worst(standing));
     this.#fail(shown);
-    this.#close(broke === undefined
-      ? { state: 'refused', told }
-      : { state: 'broken', told, route: broke.route });
+    const state = broke === undefined ? 'refused' : 'broken';
+    this.#close({ state: this.#stopped ? 'stopped' : state, told,
+      ...(broke === undefined ? {} : { route: broke.route }) });
   }
 
   #standing(): readonly Standing[] {

@@ -177,6 +177,8 @@ test('p5_a_pause_a_stop_and_an_abort_end_the_wait', async () => {
   const open = loop.bench.core.calls().find((call) => call.state === 'open');
   assert.equal(loop.bench.core.stop(open?.call ?? ''), true);
   assert.equal(await stopped.step, down);
+  const ended = loop.bench.core.call(open?.call ?? '');
+  assert.deepEqual([ended?.state, ended?.told], ['stopped', { code: 'stopped' }]);
   const controller = new AbortController();
   const aborted = await begin(controller.signal);
   controller.abort();

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 
 import type { GenerateOptions, StreamChunk } from '@deepseek-ai/dsh-llm';
 
+import type { CallStep } from '../src/ports.ts';
 import {
   answers, assistantMessage, Bench, failure, finish, hangs, queueOf, reasoning, says, serverError,
   session, settled, slowly, stop, text, usage, userMessage, type Script,
@@ -439,6 +440,40 @@ test('r33_every_call_explains_itself_while_it_runs_and_afterwards', async () => 
   assert.equal(bench.core.dryRun('q', undefined)?.route?.model, 'one');
 });
 
+test('r33_r14_every_candidate_is_named_with_the_reason_for_its_place', async () => {
+  const cut = says(text('Cut'), usage(), finish({ kind: 'max-tokens' }));
+  const bench = new Bench([queueOf('q', ['a/one', 'b/two',
+    { provider: 'gone', model: 'x', present: false }], { continueDelayMs: 0 })])
+    .model('a/one', cut).model('b/two', cut);
+  const told = (steps: readonly CallStep[] | undefined): string[] => (steps ?? [])
+    .filter((step) => 'route' in step)
+    .map((step) => `${String(step['route'])} ${String(step['reason'] ?? step.step)}`);
+  const last = (): readonly CallStep[] | undefined =>
+    bench.core.call(bench.core.calls()[0]?.call ?? '')?.steps;
+  const lack = { code: 'no_provider', provider: 'gone' };
+  await bench.answer('q');
+  assert.deepEqual(told(last()), ['a/one began', 'b/two not_reached', 'gone/x missing']);
+  assert.deepEqual(last()?.at(-1)?.['lack'], lack);
+  await bench.answer('q');
+  const rotated = ['a/one rotated', 'b/two began', 'gone/x missing'];
+  const dry = bench.core.dryRun('q', 'session-1');
+  assert.deepEqual(told(dry?.steps), rotated);
+  await bench.answer('q');
+  assert.deepEqual(told(last()), rotated);
+});
+
+test('r33_r3_who_stands_behind_the_verified_is_named_with_the_reason', async () => {
+  const limited = says(failure('RATE_LIMIT', '429: slow down', { providerRetryAfterMs: 5_000 }));
+  const bench = new Bench([queueOf('q', ['a/one', 'b/two', 'c/three'],
+    { retries: 0, continueDelayMs: 0 })])
+    .model('a/one', serverError).model('b/two', limited).model('c/three', answers('Three.'));
+  await bench.answer('q');
+  await bench.clock.pass(6_000);
+  const dry = bench.core.dryRun('q', 'session-1');
+  assert.deepEqual(dry?.steps.map((step) => [step['route'], step['reason'] ?? step.step]),
+    [['a/one', 'quarantined'], ['b/two', 'unverified'], ['c/three', 'began']]);
+});
+
 test('r9_auto_continues_only_what_is_under_way', async () => {
   const queue = queueOf('q', ['a/one', 'b/two'], { retries: 0, continuing: 'auto' });
   const bench = new Bench([queue]).model('a/one', serverError).model('b/two', answers('x'));
@@ -470,6 +505,20 @@ test('p5_a_call_can_be_stopped_by_hand', async () => {
   assert.equal(hung.failure?.code, 'STOPPED');
   assert.equal(silent.asked[0]?.options.signal?.aborted, true);
   assert.deepEqual(silent.keeper.of('quarantined'), []);
+  isToldAsStopped(silent);
+});
+
+test('p5_an_answer_that_is_stopped_after_output_is_told_as_stopped_and_not_rescued', async () => {
+  const bench = new Bench([queueOf('q', ['a/one', 'b/two'])])
+    .model('a/one', hangs(text('Some').slice(0, 2))).model('b/two', answers('Never.'));
+  const reader = bench.ask('q');
+  const drained = reader.drain();
+  await bench.clock.pass(1_000);
+  assert.equal(bench.core.stop(bench.core.calls()[0]?.call ?? ''), true);
+  await drained;
+  assert.equal(reader.failure?.code, 'STOPPED');
+  assert.equal(bench.asked.length, 1);
+  isToldAsStopped(bench);
 });
 
 test('d4_a_stream_that_throws_at_once_is_a_failure_of_its_candidate', async () => {
@@ -563,3 +612,11 @@ test('r12_a_host_that_leaves_while_the_engine_is_made_ready_opens_nothing', asyn
   await settled();
   assert.deepEqual([bench.routes(), bench.keeper.calls], [[], []]);
 });
+
+/** In the call's record and in the journal; as nobody's stall. */
+function isToldAsStopped(bench: Bench): void {
+  const call = bench.core.call(bench.core.calls()[0]?.call ?? '');
+  assert.deepEqual([call?.state, call?.told], ['stopped', { code: 'stopped' }]);
+  assert.ok(call?.steps.some((step) => step.step === 'stopped'), JSON.stringify(call?.steps));
+  assert.deepEqual(bench.keeper.noted.map(({ what }) => what), ['refused'], 'no stall');
+}

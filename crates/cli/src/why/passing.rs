@@ -2,8 +2,7 @@
 //! to guess: a code that is not known here is left out.
 
 use ekiden_config::Language;
-use ekiden_engine::{Class, Reason};
-use ekiden_gateway::explain::Behind;
+use ekiden_engine::{Behind, Class, Reason};
 use ekiden_gateway::plan::Lack;
 
 use crate::running::StepTold;

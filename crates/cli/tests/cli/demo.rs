@@ -34,3 +34,21 @@ fn r33_a_call_of_the_demo_can_be_told_and_decided_again() {
     assert!(replayed.contains("echo/calm"), "{replayed}");
     assert!(replayed.trim_end().ends_with("decisions"), "{replayed}");
 }
+
+#[test]
+fn r33_r03_a_replay_says_who_stood_further_back_and_why() {
+    let demo = Ekiden::new(&["demo"]).serve("Ctrl-C");
+    let (_, calls) = demo.ask("GET /api/v1/calls", "");
+    let calls: serde_json::Value = serde_json::from_str(&calls).unwrap();
+    // Newest first: the second of three turns, when two stood behind the one that had answered.
+    let second = calls["past"][1]["call"].as_str().unwrap();
+    for (locale, said) in [
+        ("C", "further back, borealis/swift: quarantined here (silent for too long)"),
+        ("zh_CN.UTF-8", "靠后，borealis/swift：在此处隔离中（停滞）"),
+    ] {
+        let replay = Ekiden::new(&["replay", second, "--url", &demo.url]).env("LC_ALL", locale);
+        let (code, told, err) = replay.run();
+        assert_eq!(code, 0, "{err}");
+        assert!(told.contains(said), "{told}");
+    }
+}

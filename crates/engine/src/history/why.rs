@@ -74,12 +74,13 @@ impl History {
 }
 
 fn explain(call: &Call, out: &mut String) {
-    for record in call.trace().records {
+    let trace = call.trace();
+    for (record, moved) in trace.records.iter().zip(trace.moved()) {
         match record {
             Record::Admitted { now, passed, decision, .. } => {
-                tell(out, "why admitted", &[&now, &passed, &decision]);
+                tell(out, "why admitted", &[now, passed, &moved, decision]);
             }
-            Record::Fed { now, input } => tell(out, "why fed", &[&now, &input]),
+            Record::Fed { now, input } => tell(out, "why fed", &[now, input]),
         }
     }
 }

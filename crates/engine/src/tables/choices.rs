@@ -7,7 +7,9 @@ use std::vec::Vec;
 
 use crate::choose::{Asking, Choice, Past, choose, order};
 use crate::class::Class;
+use crate::codec::Words as _;
 use crate::ids::{QueueId, RouteId};
+use crate::moved::{Behind, Moved, moved};
 use crate::policy::{AllCooling, Candidate, Clocks, Policy, Presence, Queue, Switch};
 use crate::view::{CandidateView, ParoleView, QuarantineView, SeatView, Sight, View};
 
@@ -108,11 +110,16 @@ fn words(choice: Choice) -> String {
 }
 
 fn chosen(row: &str, policy: Policy, current: Option<u32>) -> String {
+    words(choice(row, policy, 0, current).0)
+}
+
+/// What is chosen, and who stands further back than its place says.
+fn choice(row: &str, policy: Policy, start: u32, current: Option<u32>) -> (Choice, Vec<Moved>) {
     let rows: Vec<_> = row.split(", ").filter(|words| !words.is_empty()).map(read).collect();
     let candidates = rows.iter().map(|(candidate, ..)| *candidate).collect();
     let queue = Queue { id: QueueId(1), digest: 0, policy, candidates };
     let states: Vec<CandidateView> = rows.iter().map(|(_, state, _)| *state).collect();
-    let view = View { current, ..view(states, 0) };
+    let view = View { current, ..view(states, start) };
     let sight = Sight::recorded(&view);
     let past: Vec<Past> = rows.iter().map(|(.., past)| *past).collect();
     let asking = Asking {
@@ -125,7 +132,15 @@ fn chosen(row: &str, policy: Policy, current: Option<u32>) -> String {
         unspent: past.iter().all(|past| *past == Past::Untried),
         refused: None,
     };
-    words(choose(&asking, &mut Vec::new()))
+    let mut passed = Vec::new();
+    let choice = choose(&asking, &mut passed);
+    let moved = match choice {
+        Choice::Run { candidate, .. } | Choice::Ask { candidate, .. } => {
+            moved(&queue, &view, &passed, candidate)
+        }
+        Choice::Wait { .. } | Choice::Nothing { .. } => Vec::new(),
+    };
+    (choice, moved)
 }
 
 fn view(candidates: Vec<CandidateView>, start: u32) -> View {
@@ -139,6 +154,84 @@ fn view(candidates: Vec<CandidateView>, start: u32) -> View {
 fn r02_r03_r04_r05_r15_r18_r22_the_choice() {
     for (row, expected) in ROWS {
         assert_eq!(chosen(row, Policy::RELAY, None), expected, "{row}");
+    }
+}
+
+/// Where the ring begins and who is current; what is chosen; who stands further back, and why.
+const MOVED: [(&str, u32, Option<u32>, &str, &str); 15] = [
+    ("ok, ok", 0, None, "run 0 normal", ""),
+    ("tried, ok", 0, None, "run 1 normal", ""),
+    ("out, ok, ok", 0, None, "run 1 normal", ""),
+    ("out, ok, ok verified", 0, None, "run 2 normal", "1 unverified"),
+    ("out, out, ok verified", 0, None, "run 2 normal", "1 quarantined timeout"),
+    ("out, trial, ok verified", 0, None, "run 2 normal", "1 parole-running"),
+    ("out, parole-0, ok verified", 0, None, "run 2 normal", "1 unverified"),
+    ("out, missing, ok verified", 0, None, "run 2 normal", "1 missing"),
+    ("ok, ok, ok", 1, None, "run 1 normal", "0 rotated"),
+    ("ok, full, ok", 1, None, "run 2 normal", "0 rotated"),
+    ("out, ok, ok", 1, None, "run 1 normal", "0 quarantined timeout"),
+    ("ok verified, out, ok", 1, None, "run 0 normal", "2 unverified"),
+    ("ok, ok, ok", 0, Some(2), "run 2 normal", "0 not-current, 1 not-current"),
+    ("ok, ok, tried", 0, Some(2), "run 0 normal", ""),
+    ("cools-20, cools-10", 1, None, "wait 10 cooldown", ""),
+];
+
+fn moved_words(moved: &[Moved]) -> String {
+    let one = |moved: &Moved| {
+        let mut words = String::new();
+        moved.write(&mut words);
+        words.trim().to_string()
+    };
+    moved.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn r03_r14_r33_h03_who_stands_further_back() {
+    for (row, start, current, expected, behind) in MOVED {
+        let (choice, moved) = choice(row, Policy::RELAY, start, current);
+        assert_eq!((words(choice), moved_words(&moved)), (expected.into(), behind.into()), "{row}");
+    }
+}
+
+/// Every queue of four of these, from every start, with and without a current one.
+#[test]
+fn r33_whoever_stands_further_back_does_so_for_the_reason_that_is_told() {
+    let states = ["ok", "ok verified", "out", "parole-0", "cools-20", "full", "tried"];
+    let count = states.len().pow(4);
+    for number in 0..count {
+        let picked = |place: u32| states[number / states.len().pow(place) % states.len()];
+        let row = [0, 1, 2, 3].map(picked);
+        let (is, text) =
+            (|index: u32, state: &str| row[index as usize].contains(state), row.join(", "));
+        for (start, current) in (0..4).flat_map(|start| [(start, None), (start, Some(2))]) {
+            let (choice, moved) = choice(&text, Policy::RELAY, start, current);
+            let (Choice::Run { candidate: chosen, .. } | Choice::Ask { candidate: chosen, .. }) =
+                choice
+            else {
+                continue;
+            };
+            let at = format!("{text} from {start}, {current:?}: {chosen}, {moved:?}");
+            let states = row.map(|words| read(words).1).to_vec();
+            let order = order(&Sight::recorded(&View { current, ..view(states, start) }), 4);
+            let place = |index: u32| order.iter().position(|other| *other == index);
+            for Moved { candidate, why } in moved {
+                assert!(place(candidate) > place(chosen), "{at}");
+                assert!(
+                    match why {
+                        Behind::Quarantined(_) => is(candidate, "out"),
+                        Behind::Unverified => {
+                            is(chosen, "verified")
+                                && !is(candidate, "verified")
+                                && (text.contains("out") || text.contains("parole"))
+                        }
+                        Behind::Rotated => start > 0 && candidate < chosen,
+                        Behind::NotCurrent => current == Some(chosen),
+                        Behind::Missing | Behind::ParoleRunning => false,
+                    },
+                    "{at}"
+                );
+            }
+        }
     }
 }
 
@@ -193,6 +286,18 @@ pub(super) fn page() -> String {
         &["candidates", "chosen"],
         rows,
     );
+    let rows = MOVED.iter().map(|(row, start, current, expected, behind)| {
+        let current = current.map_or_else(|| "-".to_string(), |current| current.to_string());
+        vec![row.to_string(), start.to_string(), current, expected.to_string(), behind.to_string()]
+    });
+    page.push_str(&super::table(
+        "Who stands further back",
+        "Of those that a choice had moved behind the one it chose, `why` tells the reason: the \
+         unverified behind the verified (R3), those before the start of the ring (R14), all behind \
+         the current one (H3); a quarantine of its own is told instead.",
+        &["candidates", "start", "current", "chosen", "further back"],
+        rows,
+    ));
     let rows = COOLING
         .iter()
         .map(|(row, health, chain)| [*row, *health, *chain].map(String::from).to_vec());
