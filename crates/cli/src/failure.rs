@@ -31,7 +31,7 @@ pub(crate) enum Failure {
 }
 
 /// The words before a complaint.
-enum Label {
+pub(crate) enum Label {
     Error,
     Hint,
 }

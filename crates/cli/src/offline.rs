@@ -41,25 +41,26 @@ impl Desk {
         self.loaded.as_ref().is_some_and(|loaded| loaded.config.queue(id).is_some())
     }
 
-    /// Changes the settings file that `ekiden` would read, and says which that is.
+    /// Changes the settings file that `ekiden` would read, all or none, and says which that is.
     ///
     /// # Errors
-    /// When there is no place for one, or the change does not fit.
+    /// When there is no place for one, or a change does not fit.
     pub(crate) fn change(
         &self,
         terminal: &Terminal,
-        change: &Wish<'_>,
+        changes: &[Wish<'_>],
     ) -> Result<PathBuf, Failure> {
         let path = settings_file().ok_or_else(|| no_home(terminal))?;
         // What was found in the environment is written down before it is changed.
         let found = self.loaded.as_ref().filter(|loaded| loaded.path.is_none());
-        written(&path, change, found.map(|loaded| &*loaded.config))
+        written(&path, changes, found.map(|loaded| &*loaded.config))
             .map_err(|error| told(terminal, &error))?;
         Ok(path)
     }
 }
 
 /// A change as it was typed.
+#[derive(Clone, Copy)]
 pub(crate) enum Wish<'a> {
     /// A key gets a value.
     Set {
@@ -75,12 +76,21 @@ pub(crate) enum Wish<'a> {
     },
 }
 
+impl<'a> Wish<'a> {
+    /// Which key it is about.
+    pub(crate) const fn key(&self) -> &'a str {
+        match *self {
+            Self::Set { key, .. } | Self::Unset { key } => key,
+        }
+    }
+}
+
 /// Changes a settings file, whatever is wrong with it now, if nothing is afterwards.
 ///
 /// # Errors
-/// When the change does not fit, or the file would not be usable.
-pub(crate) fn mend(terminal: &Terminal, path: &Path, change: &Wish<'_>) -> Result<(), Failure> {
-    written(path, change, None).map_err(|error| told(terminal, &error))
+/// When a change does not fit, or the file would not be usable.
+pub(crate) fn mend(terminal: &Terminal, path: &Path, changes: &[Wish<'_>]) -> Result<(), Failure> {
+    written(path, changes, None).map_err(|error| told(terminal, &error))
 }
 
 /// The file that `ekiden` would read, whether it is there or not.
@@ -89,16 +99,19 @@ pub(crate) fn settings_file() -> Option<PathBuf> {
     named.or_else(|| config_file(&ProcessEnv, Platform::here()))
 }
 
-fn written(path: &Path, change: &Wish<'_>, found: Option<&Config>) -> Result<(), EditError> {
-    let change = match change {
-        Wish::Set { key, value } => {
-            Change::Set { path: (*key).to_owned(), value: value_from_text(key, value)? }
-        }
-        Wish::Unset { key } => Change::Unset { path: (*key).to_owned() },
+fn written(path: &Path, changes: &[Wish<'_>], found: Option<&Config>) -> Result<(), EditError> {
+    let change = |wish: &Wish<'_>| {
+        Ok(match *wish {
+            Wish::Set { key, value } => {
+                Change::Set { path: key.to_owned(), value: value_from_text(key, value)? }
+            }
+            Wish::Unset { key } => Change::Unset { path: key.to_owned() },
+        })
     };
+    let changes: Vec<Change> = changes.iter().map(change).collect::<Result<_, EditError>>()?;
     let file = SettingsFile::at(path);
     let seen = file.read().map_err(|why| EditError::Io { path: path.to_owned(), why })?.hash;
-    file.change(&seen, &[change], &ProcessEnv, found).map(drop)
+    file.change(&seen, &changes, &ProcessEnv, found).map(drop)
 }
 
 fn told(terminal: &Terminal, error: &EditError) -> Failure {

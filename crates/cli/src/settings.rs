@@ -1,4 +1,4 @@
-//! `ekiden config`: settings with where they come from, and changes of one (G7). Where a
+//! `ekiden config`: settings with where they come from, and changes, all or none (G7). Where a
 //! gateway runs it refuses to write the file itself: that one does, with comments and order kept.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::args::{Asking, ConfigTask, Form};
-use crate::failure::{Ended, Failure};
+use crate::failure::{Ended, Failure, Label};
 use crate::offline::{self, Desk, Wish};
 use crate::running::{self, Api};
 use crate::table::{Cell, Table};
@@ -69,12 +69,16 @@ pub(crate) fn run(terminal: &Terminal, task: &ConfigTask) -> Result<Ended, Failu
     match task {
         ConfigTask::Get(args) => show(terminal, &args.asking, args.some_key.as_deref()),
         ConfigTask::Set(args) => {
-            let wish = Wish::Set { key: &args.key, value: &args.value };
-            change_one(terminal, &args.asking, &args.key, &wish)
+            let words = args.words();
+            let wishes = assigned(&words).map_err(|unclear| {
+                let hint = terminal.say(&WriteThus);
+                Failure::usage(terminal, &terminal.say(&unclear), &hint)
+            })?;
+            change(terminal, &args.asking, &wishes)
+                .map_err(|failure| with_both(terminal, failure, &wishes))
         }
         ConfigTask::Unset(args) => {
-            let wish = Wish::Unset { key: &args.key };
-            change_one(terminal, &args.asking, &args.key, &wish)
+            change(terminal, &args.asking, &[Wish::Unset { key: &args.key }])
         }
         ConfigTask::Path => path(terminal),
     }
@@ -136,54 +140,101 @@ fn bare(value: &Value) -> String {
     }
 }
 
-fn change_one(
-    terminal: &Terminal,
-    asking: &Asking,
-    key: &str,
-    wish: &Wish<'_>,
-) -> Result<Ended, Failure> {
+/// What `KEY VALUE` or a list of `KEY=VALUE` asks for.
+fn assigned<'a>(words: &[&'a str]) -> Result<Vec<Wish<'a>>, Unclear<'a>> {
+    // Names of models may hold the sign.
+    let named_freely = |word: &str| word.starts_with("aliases.") || word.starts_with("prices.");
+    if let &[key, value] = words
+        && (!key.contains('=') || (named_freely(key) && !value.contains('=')))
+    {
+        return Ok(vec![Wish::Set { key, value }]);
+    }
+    let mut wishes: Vec<Wish<'_>> = Vec::new();
+    for word in words {
+        let (key, value) = word.split_once('=').ok_or(Unclear::NoValue(word))?;
+        if wishes.iter().any(|wish| wish.key() == key) {
+            return Err(Unclear::Twice(key));
+        }
+        wishes.push(Wish::Set { key, value });
+    }
+    Ok(wishes)
+}
+
+/// A new provider has two keys from the start: one alone is refused for want of the other, and here
+/// is said how both are set.
+fn with_both(terminal: &Terminal, failure: Failure, wishes: &[Wish<'_>]) -> Failure {
+    let Failure::Usage(text) = &failure else {
+        return failure;
+    };
+    let lacking = wishes.iter().find_map(|wish| {
+        let (provider, key) = wish.key().strip_prefix("providers.")?.rsplit_once('.')?;
+        let other = match key {
+            "base_url" => "dialect",
+            "dialect" => "base_url",
+            _ => return None,
+        };
+        let told = |name: &str| text.contains(&format!("`{name}`"));
+        (told(provider) && told(other)).then_some(provider)
+    });
+    match lacking {
+        Some(provider) => {
+            let hint = terminal.say(&Label::Hint);
+            Failure::Usage(format!("{text}{hint} {}\n", terminal.say(&SetBoth(provider))))
+        }
+        None => failure,
+    }
+}
+
+fn change(terminal: &Terminal, asking: &Asking, wishes: &[Wish<'_>]) -> Result<Ended, Failure> {
     if let Some(desk) = Desk::free(asking) {
-        let path = desk.change(terminal, wish)?;
-        return written(terminal, asking, key, &path);
+        let path = desk.change(terminal, wishes)?;
+        return written(terminal, asking, wishes, &path);
     }
     let api = Api::at(asking.url.as_deref());
-    let change = &match wish {
-        Wish::Set { key, value } => json!([{ "do": "set", "path": key, "value": value }]),
-        Wish::Unset { key } => json!([{ "do": "unset", "path": key }]),
-    };
+    let changes = wishes.iter().map(|wish| match wish {
+        Wish::Set { key, value } => json!({ "do": "set", "path": key, "value": value }),
+        Wish::Unset { key } => json!({ "do": "unset", "path": key }),
+    });
+    let changes = Value::Array(changes.collect());
     let seen = running::block_on(Settings::by(terminal, &api))?;
     // The gateway runs on the last good settings, and cannot decide on a file that it cannot use.
     if let (Some(file), false, None) = (&seen.file, seen.refused.is_empty(), &asking.url) {
-        offline::mend(terminal, Path::new(file), wish)?;
-        return written(terminal, asking, key, Path::new(file));
+        offline::mend(terminal, Path::new(file), wishes)?;
+        return written(terminal, asking, wishes, Path::new(file));
     }
     let (text, now) = running::block_on(async {
-        let text = api.change(terminal, &seen.hash, change).await?;
+        let text = api.change(terminal, &seen.hash, &changes).await?;
         Ok((text, Settings::by(terminal, &api).await?))
     })?;
     if asking.form() == Form::Json {
         terminal.line(text.trim_end())?;
         return Ok(Ended::Well);
     }
-    let setting = now.settings.iter().find(|setting| setting.path == key);
-    let value = setting.map_or(Value::Null, |setting| setting.value.clone());
-    let origin = setting.map(|setting| &setting.origin);
-    let later = now.after_restart.iter().any(|it| it == key);
-    terminal.line(&terminal.ink(Ink::Good, &terminal.say(&Holds { key, value, origin })))?;
-    if later {
+    for wish in wishes {
+        let setting = now.settings.iter().find(|setting| setting.path == wish.key());
+        let said = terminal.say(&Holds { wish, setting });
+        terminal.line(&terminal.ink(Ink::Good, &said))?;
+    }
+    if wishes.iter().any(|wish| now.after_restart.iter().any(|it| it == wish.key())) {
         terminal.line(&terminal.ink(Ink::Slow, &terminal.say(&AfterRestart)))?;
     }
     Ok(Ended::Well)
 }
 
-fn written(terminal: &Terminal, asking: &Asking, key: &str, path: &Path) -> Result<Ended, Failure> {
+fn written(
+    terminal: &Terminal,
+    asking: &Asking,
+    wishes: &[Wish<'_>],
+    path: &Path,
+) -> Result<Ended, Failure> {
     let path = path.display().to_string();
-    match asking.form() {
-        Form::Json => terminal.line(&json!({ "file": path }).to_string())?,
-        Form::Words => {
-            let said = terminal.say(&Written { key, path: &path });
-            terminal.line(&terminal.ink(Ink::Good, &said))?;
-        }
+    if asking.form() == Form::Json {
+        terminal.line(&json!({ "file": path }).to_string())?;
+        return Ok(Ended::Well);
+    }
+    for wish in wishes {
+        let said = terminal.say(&Written { wish, path: &path });
+        terminal.line(&terminal.ink(Ink::Good, &said))?;
     }
     Ok(Ended::Well)
 }
@@ -243,42 +294,107 @@ impl Say for ListThem {
     }
 }
 
-/// What holds after a change; a variable may still come before it.
-struct Holds<'a> {
-    key: &'a str,
-    value: Value,
-    origin: Option<&'a Origin>,
+/// Why words are no keys with values.
+#[derive(PartialEq, Eq, Debug)]
+enum Unclear<'a> {
+    NoValue(&'a str),
+    Twice(&'a str),
 }
 
-impl Say for Holds<'_> {
+impl Say for Unclear<'_> {
     fn english(&self) -> String {
-        match self.origin {
-            Some(origin) => format!("{} = {} ({})", self.key, self.value, origin.english()),
-            None => format!("{} is written", self.key),
+        match self {
+            Self::NoValue(word) => format!("`{word}` has no value"),
+            Self::Twice(key) => format!("`{key}` is given twice"),
         }
     }
 
     fn chinese(&self) -> String {
-        match self.origin {
-            Some(origin) => format!("{} = {}（{}）", self.key, self.value, origin.chinese()),
-            None => format!("{} 已写入", self.key),
+        match self {
+            Self::NoValue(word) => format!("`{word}` 没有值"),
+            Self::Twice(key) => format!("`{key}` 写了两次"),
+        }
+    }
+}
+
+struct WriteThus;
+
+impl Say for WriteThus {
+    fn english(&self) -> String {
+        "write `ekiden config set KEY VALUE`, or `ekiden config set KEY=VALUE KEY=VALUE`".to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        "请写 `ekiden config set KEY VALUE`，或 `ekiden config set KEY=VALUE KEY=VALUE`".to_owned()
+    }
+}
+
+struct SetBoth<'a>(&'a str);
+
+impl SetBoth<'_> {
+    fn command(&self) -> String {
+        let id = self.0;
+        format!("ekiden config set providers.{id}.base_url=URL providers.{id}.dialect=openai-chat")
+    }
+}
+
+impl Say for SetBoth<'_> {
+    fn english(&self) -> String {
+        format!("one command sets both: `{}`", self.command())
+    }
+
+    fn chinese(&self) -> String {
+        format!("一条命令可以同时设定两者：`{}`", self.command())
+    }
+}
+
+/// What holds after a change; a variable may still come before it.
+struct Holds<'a> {
+    wish: &'a Wish<'a>,
+    setting: Option<&'a Setting>,
+}
+
+impl Say for Holds<'_> {
+    fn english(&self) -> String {
+        let now = self.setting.map(|it| format!("{} ({})", it.value, it.origin.english()));
+        match (self.wish, now) {
+            (Wish::Set { key, .. }, Some(now)) => format!("{key} = {now}"),
+            (Wish::Set { key, .. }, None) => format!("{key} is written"),
+            (Wish::Unset { key }, Some(now)) => format!("{key} is removed; now {now} holds"),
+            (Wish::Unset { key }, None) => format!("{key} is removed"),
+        }
+    }
+
+    fn chinese(&self) -> String {
+        let now = self.setting.map(|it| format!("{}（{}）", it.value, it.origin.chinese()));
+        match (self.wish, now) {
+            (Wish::Set { key, .. }, Some(now)) => format!("{key} = {now}"),
+            (Wish::Set { key, .. }, None) => format!("{key} 已写入"),
+            (Wish::Unset { key }, Some(now)) => format!("{key} 已去掉；现在是 {now}"),
+            (Wish::Unset { key }, None) => format!("{key} 已去掉"),
         }
     }
 }
 
 /// A change that no running gateway has made.
 struct Written<'a> {
-    key: &'a str,
+    wish: &'a Wish<'a>,
     path: &'a str,
 }
 
 impl Say for Written<'_> {
     fn english(&self) -> String {
-        format!("{} is written into {}", self.key, self.path)
+        match self.wish {
+            Wish::Set { key, .. } => format!("{key} is written into {}", self.path),
+            Wish::Unset { key } => format!("{key} is removed from {}", self.path),
+        }
     }
 
     fn chinese(&self) -> String {
-        format!("{} 已写入 {}", self.key, self.path)
+        match self.wish {
+            Wish::Set { key, .. } => format!("{key} 已写入 {}", self.path),
+            Wish::Unset { key } => format!("{key} 已从 {} 去掉", self.path),
+        }
     }
 }
 
@@ -315,5 +431,35 @@ impl Say for NameIt {
 
     fn chinese(&self) -> String {
         format!("用环境变量 {CONFIG_VARIABLE} 指明")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g07_one_key_or_several_are_read_as_they_are_typed() {
+        fn read(line: &str) -> Result<Vec<(String, String)>, String> {
+            let words: Vec<&str> = line.split(' ').collect();
+            let wishes = assigned(&words).map_err(|unclear| unclear.english())?;
+            let pair = |wish: &Wish<'_>| match *wish {
+                Wish::Set { key, value } => (key.to_owned(), value.to_owned()),
+                Wish::Unset { key } => (key.to_owned(), "-".to_owned()),
+            };
+            Ok(wishes.iter().map(pair).collect())
+        }
+        let pairs = |list: &[(&str, &str)]| {
+            Ok(list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+        };
+        assert_eq!(read("a.b 1"), pairs(&[("a.b", "1")]));
+        assert_eq!(read("a.b http://x/?q=1"), pairs(&[("a.b", "http://x/?q=1")]));
+        assert_eq!(read("a.b=http://x/?q=1"), pairs(&[("a.b", "http://x/?q=1")]));
+        assert_eq!(read("a.b=1 a.c="), pairs(&[("a.b", "1"), ("a.c", "")]));
+        assert_eq!(read("aliases.x=y default"), pairs(&[("aliases.x=y", "default")]));
+        assert_eq!(read("a.b"), Err("`a.b` has no value".to_owned()));
+        assert_eq!(read("a.b=1 a.c"), Err("`a.c` has no value".to_owned()));
+        assert_eq!(read("a.b 1 a.c 2"), Err("`a.b` has no value".to_owned()));
+        assert_eq!(read("a.b=1 a.b=2"), Err("`a.b` is given twice".to_owned()));
     }
 }

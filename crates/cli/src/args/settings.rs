@@ -144,14 +144,28 @@ pub(crate) struct GetArgs {
     pub(crate) asking: Asking,
 }
 
+/// `KEY VALUE`, or `KEY=VALUE` as often as there are keys.
 #[derive(Args, Clone, Debug)]
+#[command(override_usage = "ekiden config set [OPTIONS] <KEY> <VALUE>\n       \
+                            ekiden config set [OPTIONS] <KEY=VALUE>...")]
 pub(crate) struct SetArgs {
     #[arg(value_name = "KEY")]
-    pub(crate) key: String,
+    pub(crate) first_key: String,
+    // One that may begin with a hyphen takes no flags for values, as a list of such would.
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
-    pub(crate) value: String,
+    pub(crate) value: Option<String>,
+    #[arg(value_name = "KEY=VALUE", hide = true)]
+    pub(crate) more: Vec<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
+}
+
+impl SetArgs {
+    /// All that was written, in order.
+    pub(crate) fn words(&self) -> Vec<&str> {
+        let first = [Some(&self.first_key), self.value.as_ref()].into_iter().flatten();
+        first.chain(&self.more).map(String::as_str).collect()
+    }
 }
 
 #[derive(Args, Clone, Debug)]

@@ -156,7 +156,17 @@ pub(super) static ARGUMENTS: &[ArgumentWords] = &[
         english: "A key, such as defaults.retries",
         chinese: "键，例如 defaults.retries",
     },
-    ArgumentWords { id: "value", english: "Its value", chinese: "值" },
+    ArgumentWords {
+        id: "first_key",
+        english: "A key, such as defaults.retries; with its value as KEY=VALUE where several are set",
+        chinese: "键，例如 defaults.retries；一次设定多个时连同值写成 KEY=VALUE",
+    },
+    ArgumentWords {
+        id: "value",
+        english: "Its value, or more KEY=VALUE",
+        chinese: "值，或更多 KEY=VALUE",
+    },
+    ArgumentWords { id: "more", english: "More KEY=VALUE", chinese: "更多 KEY=VALUE" },
     ArgumentWords {
         id: "tokens",
         english: "How large the conversation is, in tokens",

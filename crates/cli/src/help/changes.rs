@@ -221,19 +221,22 @@ Examples:
         english: (
             "Providers that the gateway runs with",
             "\
-A section `[providers.ID]` in the settings file adds one, `ekiden config set providers.ID.base_url URL`
-changes it.
+`ekiden config set` adds and changes one, as does a section `[providers.ID]` in the settings file;
+`ekiden config unset providers.ID` removes it.
 
 Examples:
-  ekiden provider list",
+  ekiden provider list
+  ekiden config set providers.mine.base_url=https://api.example.com/v1 providers.mine.dialect=openai-chat",
         ),
         chinese: (
             "网关使用的提供方",
             "\
-在设置文件中写一节 `[providers.ID]` 即可添加，用 `ekiden config set providers.ID.base_url URL` 修改。
+用 `ekiden config set` 添加和修改，也可以在设置文件中写一节 `[providers.ID]`；用
+`ekiden config unset providers.ID` 去掉。
 
 示例：
-  ekiden provider list",
+  ekiden provider list
+  ekiden config set providers.mine.base_url=https://api.example.com/v1 providers.mine.dialect=openai-chat",
         ),
     },
     CommandWords {
@@ -463,24 +466,28 @@ Examples:
     CommandWords {
         path: "config set",
         english: (
-            "Set one key in the settings file",
+            "Set keys in the settings file: all of them or none",
             "\
-Spans and sizes have their unit (45s, 8MiB), lists are written a,b. A file that was changed meanwhile
-is not written over. --json: `hash`.
+Spans and sizes have their unit (45s, 8MiB), lists are written a,b. Several KEY=VALUE are one change,
+as a new provider needs. A file that was changed meanwhile is not written over. --json: `hash`; `file`
+where no gateway runs.
 
 Examples:
   ekiden config set defaults.retries 3
   ekiden config set queues.default.idle_timeout 90s
+  ekiden config set providers.mine.base_url=https://api.example.com/v1 providers.mine.dialect=openai-chat
   ekiden config set aliases.gpt-* default",
         ),
         chinese: (
-            "在设置文件中设定一个键",
+            "在设置文件中设定若干键：要么全部，要么一个也不",
             "\
-时长与大小须带单位（45s、8MiB），列表写作 a,b。期间被改动过的文件不会被覆盖。--json：`hash`。
+时长与大小须带单位（45s、8MiB），列表写作 a,b。多个 KEY=VALUE 算作一次修改，新提供方就需要这样。
+期间被改动过的文件不会被覆盖。--json：`hash`；没有网关运行时为 `file`。
 
 示例：
   ekiden config set defaults.retries 3
   ekiden config set queues.default.idle_timeout 90s
+  ekiden config set providers.mine.base_url=https://api.example.com/v1 providers.mine.dialect=openai-chat
   ekiden config set aliases.gpt-* default",
         ),
     },
@@ -489,7 +496,7 @@ Examples:
         english: (
             "Take one key out of the settings file: its default holds again",
             "\
-An alias or a whole provider can go as well. --json: `hash`.
+An alias or a whole provider can go as well. --json: `hash`; `file` where no gateway runs.
 
 Examples:
   ekiden config unset defaults.retries
@@ -498,7 +505,7 @@ Examples:
         chinese: (
             "从设置文件中去掉一个键：恢复默认",
             "\
-也可以去掉一个别名或整个提供方。--json：`hash`。
+也可以去掉一个别名或整个提供方。--json：`hash`；没有网关运行时为 `file`。
 
 示例：
   ekiden config unset defaults.retries

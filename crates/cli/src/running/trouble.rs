@@ -164,7 +164,7 @@ impl Say for Advice {
             Self::LookAtFolder => "look at the permissions and the disk of the state folder",
             Self::ListProviders => "`ekiden provider list` shows them",
             Self::LookAgain => "look at what it says now, then ask again",
-            Self::AddProvider => "a section `[providers.ID]` in the settings file adds one",
+            Self::AddProvider => "`ekiden config set` adds one; see `ekiden provider --help`",
             Self::WriteByHand => {
                 "change the file by hand, or its permissions; it is read anew at once"
             }
@@ -190,7 +190,7 @@ impl Say for Advice {
             Self::LookAtFolder => "请检查状态文件夹的权限与磁盘",
             Self::ListProviders => "`ekiden provider list` 列出全部提供方",
             Self::LookAgain => "请看清现在的内容再来",
-            Self::AddProvider => "在设置文件中写一节 `[providers.ID]` 即可添加",
+            Self::AddProvider => "用 `ekiden config set` 添加，见 `ekiden provider --help`",
             Self::WriteByHand => "请手动修改该文件或其权限；修改后会立即重新读取",
             Self::AsTold(advice) => advice,
         }

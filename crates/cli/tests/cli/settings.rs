@@ -206,6 +206,7 @@ fn g07_r46_one_setting_is_shown_set_and_unset() {
                 "config set queues.default.idle_timeout 90s",
                 "config set queues.default.idle_timeout 90",
                 "config unset defaults.retries",
+                "config unset defaults.retries",
                 "config set providers.c.base_url nowhere",
                 "config get nobody",
             ]
@@ -219,6 +220,7 @@ fn g07_r46_one_setting_is_shown_set_and_unset() {
             "zh_CN.UTF-8",
             &[
                 "config set defaults.retries 3",
+                "config unset defaults.retries",
                 "config get queues.default.idle_timeout",
                 "config get nobody",
             ]
@@ -230,6 +232,49 @@ fn g07_r46_one_setting_is_shown_set_and_unset() {
     let now = own.text();
     assert!(now.contains("# theirs"), "{now}");
     assert!(code == 0 || err.contains("has changed since"), "{err}");
+}
+
+const NEW_PROVIDER: &[&str] = &[
+    "config set providers.c.base_url https://c.example.com/v1",
+    "config set providers.c.base_url=https://c.example.com/v1 providers.c.dialect=nobody",
+    "config set providers.c.base_url=https://c.example.com/v1 providers.c.dialect",
+    "config set reset_hour=4 providers.c.base_url=https://c.example.com/v1",
+];
+
+#[test]
+fn g07_a_provider_is_added_by_one_command_or_not_at_all() {
+    let own = Own::started();
+    let before = own.text();
+    let refused = own.told("C", NEW_PROVIDER);
+    assert_eq!(own.text(), before, "all or none");
+    let added = "config set providers.c.base_url=https://c.example.com/v1/a=b \
+                 providers.c.dialect=openai-chat reset_hour=4";
+    let told = own.told("C", &[added, "provider list", "config unset providers.c"]);
+    let zh = own.told("zh_CN.UTF-8", &[NEW_PROVIDER[0], NEW_PROVIDER[2], added]);
+    assert_snapshot!("provider-added", refused + &told + &zh);
+    let text = own.text();
+    assert!(text.starts_with("# mine\n") && text.contains("# nobody's"), "{text}");
+}
+
+#[test]
+fn g07_without_a_gateway_a_provider_is_added_to_the_file_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ekiden.toml");
+    fs::write(&file, SETTINGS).unwrap();
+    let run = |line: &str| alone(folder.path(), &line.split(' ').collect::<Vec<_>>()).run();
+    for line in NEW_PROVIDER {
+        let (code, out, err) = run(line);
+        assert!(code != 0 && out.is_empty(), "{line}: {out}");
+        let lacks = err.contains("provider `c` has no `dialect`");
+        assert_eq!(err.contains("one command sets both"), lacks, "{err}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), SETTINGS, "all or none");
+    }
+    let (code, out, err) = run(
+        "config set providers.c.base_url=https://c.example.com/v1 providers.c.dialect=openai-chat",
+    );
+    assert_eq!((code, err.as_str(), out.lines().count()), (0, "", 2), "{out}");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("# mine\n") && text.contains("[providers.c]\n"), "{text}");
 }
 
 #[test]
@@ -266,7 +311,10 @@ fn g07_without_a_gateway_the_file_itself_is_changed_and_mended() {
     assert!(code == 2 && err.contains("`retries`"), "{err}");
     assert_eq!(run(&["config", "set", "defaults.retries", "2"]).0, 0);
     assert!(fs::read_to_string(&file).unwrap().contains("retries = 2"));
-    assert_eq!(run(&["config", "unset", "defaults.retries"]).0, 0);
+    let (code, out, _) = run(&["config", "unset", "defaults.retries"]);
+    assert!(code == 0 && out.starts_with("defaults.retries is removed from "), "{out}");
+    let (code, _, err) = run(&["config", "unset", "defaults.retries"]);
+    assert!(code == 1 && err.contains("there is no value of `defaults.retries`"), "{err}");
     assert!(!fs::read_to_string(&file).unwrap().contains("retries"));
     // Where one runs, it is asked, and a bad edit can be mended all the same.
     let serve = alone(folder.path(), &["serve"]).serve("Ctrl-C");
