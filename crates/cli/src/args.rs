@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use ekiden_store::What;
 
 use crate::failure::Failure;
 use crate::help::{Advice, Mistake};
@@ -206,7 +208,9 @@ pub(crate) struct JournalArgs {
     pub(crate) of_session: Option<String>,
     #[arg(long = "route", value_name = "ROUTE")]
     pub(crate) of_route: Option<String>,
-    #[arg(long, value_name = "KIND")]
+    // The kinds stand in the refusal of another one.
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(What::KINDS))]
+    #[arg(hide_possible_values = true)]
     pub(crate) what: Option<String>,
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: Option<u32>,

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::args::{CatalogArgs, Form};
 use crate::failure::{Ended, Failure};
+use crate::provider::{ListThem, Unknown as NoProvider};
 use crate::running::{self, Api};
 use crate::table::{Cell, Table};
 use crate::terminal::{Ink, Say, Terminal};
@@ -46,7 +47,7 @@ struct Model {
 /// Shows the catalog as it was kept.
 ///
 /// # Errors
-/// When there is no gateway.
+/// When there is no gateway, or no such provider.
 pub(crate) fn run(terminal: &Terminal, args: &CatalogArgs) -> Result<Ended, Failure> {
     let api = Api::at(args.asking.url.as_deref());
     let text = running::block_on(api.get(terminal, "/api/v1/catalog"))?;
@@ -68,6 +69,10 @@ pub(crate) fn rescan(terminal: &Terminal, args: &CatalogArgs) -> Result<Ended, F
 fn show(terminal: &Terminal, api: &Api, args: &CatalogArgs, text: &str) -> Result<Ended, Failure> {
     let catalog: Catalog = api.parsed(terminal, text)?;
     let wanted = &args.some_providers;
+    let known = |id: &String| catalog.providers.iter().any(|provider| provider.id == *id);
+    if let Some(unknown) = wanted.iter().find(|id| !known(id)) {
+        return Err(Failure::trouble(terminal, &NoProvider(unknown), Some(&ListThem)));
+    }
     let asked = |provider: &&Provider| wanted.is_empty() || wanted.contains(&provider.id);
     let shown: Vec<&Provider> = catalog.providers.iter().filter(asked).collect();
     if args.asking.form() == Form::Json {

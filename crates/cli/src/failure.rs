@@ -33,6 +33,7 @@ pub(crate) enum Failure {
 /// The words before a complaint.
 pub(crate) enum Label {
     Error,
+    Warning,
     Hint,
 }
 
@@ -40,6 +41,7 @@ impl Say for Label {
     fn english(&self) -> String {
         match self {
             Self::Error => "error:".to_owned(),
+            Self::Warning => "warning:".to_owned(),
             Self::Hint => "hint:".to_owned(),
         }
     }
@@ -47,6 +49,7 @@ impl Say for Label {
     fn chinese(&self) -> String {
         match self {
             Self::Error => "错误:".to_owned(),
+            Self::Warning => "警告:".to_owned(),
             Self::Hint => "提示:".to_owned(),
         }
     }

@@ -5,12 +5,32 @@ use std::io::{self, BufRead, IsTerminal};
 
 use http::Method;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::{Asking, Form, KeyTask};
-use crate::failure::{Ended, Failure};
+use crate::failure::{Ended, Failure, Label};
 use crate::running::{self, Api, WRITE_LIMIT, encoded};
 use crate::terminal::{Ink, Say, Terminal};
+
+/// What the gateway tells of it.
+#[derive(Deserialize)]
+struct Changed {
+    #[serde(default)]
+    unused: Option<Unused>,
+}
+
+/// Why a key that is stored is not used.
+#[derive(Deserialize)]
+struct Unused {
+    why: String,
+    #[serde(default)]
+    nearest: Option<String>,
+    #[serde(default)]
+    variable: Option<String>,
+    #[serde(default)]
+    path: Option<String>,
+}
 
 /// Stores or forgets a key.
 ///
@@ -45,6 +65,11 @@ fn send(
     match asking.form() {
         Form::Json => terminal.line(text.trim_end())?,
         Form::Words => terminal.line(&terminal.ink(Ink::Good, &terminal.say(done)))?,
+    }
+    let Changed { unused } = api.parsed(terminal, &text)?;
+    if let Some(unused) = unused {
+        let why = terminal.say(&NotUsed { provider, unused: &unused });
+        terminal.complain(&format!("{} {why}\n", terminal.say(&Label::Warning)))?;
     }
     Ok(Ended::Well)
 }
@@ -120,5 +145,53 @@ impl Say for Done<'_> {
             Self::Stored(provider) => format!("已保存 {provider} 的密钥"),
             Self::Forgotten(provider) => format!("已删除保存的 {provider} 的密钥"),
         }
+    }
+}
+
+/// It is kept, but nothing uses it.
+struct NotUsed<'a> {
+    provider: &'a str,
+    unused: &'a Unused,
+}
+
+impl Say for NotUsed<'_> {
+    fn english(&self) -> String {
+        let Self { provider, unused } = self;
+        let Unused { why, nearest, variable, path } = unused;
+        let named = |text: &Option<String>| text.clone().unwrap_or_default();
+        let why = match why.as_str() {
+            "no_provider" => {
+                let near = nearest.as_ref();
+                let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                format!("there is no provider `{provider}`{near}")
+            }
+            "variable" => format!("the variable {} comes before it", named(variable)),
+            "file" => format!("the file {} comes before it", named(path)),
+            "settings" => "the key in the settings file comes before it".to_owned(),
+            "settings_refused" => {
+                "the settings file cannot be used as it stands; `ekiden check` says why".to_owned()
+            }
+            other => other.to_owned(),
+        };
+        format!("the key is kept, but nothing uses it: {why}")
+    }
+
+    fn chinese(&self) -> String {
+        let Self { provider, unused } = self;
+        let Unused { why, nearest, variable, path } = unused;
+        let named = |text: &Option<String>| text.clone().unwrap_or_default();
+        let why = match why.as_str() {
+            "no_provider" => {
+                let near = nearest.as_ref();
+                let near = near.map_or(String::new(), |near| format!("；是否想写 `{near}`？"));
+                format!("没有提供方 `{provider}`{near}")
+            }
+            "variable" => format!("环境变量 {} 优先", named(variable)),
+            "file" => format!("文件 {} 优先", named(path)),
+            "settings" => "设置文件中的密钥优先".to_owned(),
+            "settings_refused" => "设置文件现在的内容不可用，原因见 `ekiden check`".to_owned(),
+            other => other.to_owned(),
+        };
+        format!("密钥已保存，但没有用到：{why}")
     }
 }

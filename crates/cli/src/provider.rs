@@ -202,7 +202,7 @@ impl Say for Done<'_> {
     }
 }
 
-struct Unknown<'a>(&'a str);
+pub(crate) struct Unknown<'a>(pub(crate) &'a str);
 
 impl Say for Unknown<'_> {
     fn english(&self) -> String {
@@ -214,7 +214,7 @@ impl Say for Unknown<'_> {
     }
 }
 
-struct ListThem;
+pub(crate) struct ListThem;
 
 impl Say for ListThem {
     fn english(&self) -> String {

@@ -1,6 +1,8 @@
 //! The languages in which people are spoken to. Refuses a text in one of them alone: both stand side
 //! by side and take the same values, or it does not compile.
 
+use std::cmp::Reverse;
+
 /// A language for people.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Language {
@@ -21,20 +23,31 @@ impl Language {
         Self::of_tag(locale).unwrap_or_default()
     }
 
-    /// The language that an `Accept-Language` prefers (RFC 9110, 12.5.4). Of equals the first; any
-    /// language at all, `*`, is English.
+    /// The language that an `Accept-Language` prefers (RFC 9110, 12.5.4; RFC 4647, 3.3.1 and 3.4). A
+    /// range of the language counts, be it of another region; `*` counts for a language that none
+    /// names. Of equals the one that is named, then the first. Where it takes neither: English.
     #[must_use]
     pub fn accepted(header: &str) -> Self {
-        let mut best: Option<(u16, Self)> = None;
-        for range in header.split(',') {
-            let mut parts = range.split(';').map(str::trim);
-            let Some(language) = parts.next().and_then(Self::of_tag) else { continue };
-            let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(1_000, thousandths);
-            if weight > 0 && best.is_none_or(|(most, _)| weight > most) {
-                best = Some((weight, language));
-            }
+        let ranges: Vec<Range<'_>> = header.split(',').filter_map(Range::of).collect();
+        let fit = |language: Self| Some((language.fit(&ranges)?, language));
+        // Of two that `*` alone names the last one here.
+        let fits = [Self::Chinese, Self::English].into_iter().filter_map(fit);
+        fits.max_by_key(|(fit, _)| *fit).map_or_else(Self::default, |(_, language)| language)
+    }
+
+    /// How well it fits what is accepted: its weight, whether it is named, and how early. `None`: not
+    /// at all.
+    fn fit(self, ranges: &[Range<'_>]) -> Option<(u16, bool, Reverse<usize>)> {
+        let all = || ranges.iter().enumerate();
+        let named = || all().filter(|(_, range)| Self::of_tag(range.tag) == Some(self));
+        let own = named().find(|(_, range)| range.tag.eq_ignore_ascii_case(self.tag()));
+        if own.is_some_and(|(_, range)| range.weight == 0) {
+            return None;
         }
-        best.map_or_else(Self::default, |(_, language)| language)
+        let best = named().map(|(at, range)| (range.weight, true, Reverse(at))).max();
+        let any = || all().find(|(_, range)| range.tag == "*");
+        let best = best.or_else(|| any().map(|(at, range)| (range.weight, false, Reverse(at))));
+        best.filter(|(weight, _, _)| *weight > 0)
     }
 
     /// As `Accept-Language` names it.
@@ -65,14 +78,38 @@ impl Language {
     }
 }
 
-/// A weight such as `0.8`; what is none weighs nothing.
-fn thousandths(weight: &str) -> u16 {
-    let (whole, rest) = weight.trim().split_once('.').unwrap_or((weight.trim(), "0"));
-    let rest: Option<u16> = format!("{rest:0<3}").get(..3).and_then(|rest| rest.parse().ok());
+/// One of the ranges of an `Accept-Language`.
+struct Range<'a> {
+    /// A tag such as `zh-CN`, or `*`.
+    tag: &'a str,
+    /// In thousandths.
+    weight: u16,
+}
+
+impl<'a> Range<'a> {
+    /// A range with its weight; `None`: it is none.
+    fn of(text: &'a str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let tag = parts.next().filter(|tag| !tag.is_empty())?;
+        let weight = parts.find_map(|part| {
+            let (name, weight) = part.split_once('=')?;
+            name.eq_ignore_ascii_case("q").then_some(weight)
+        });
+        Some(Self { tag, weight: weight.map_or(Some(1_000), thousandths)? })
+    }
+}
+
+/// A weight such as `0.8`; digits behind the third say nothing.
+fn thousandths(weight: &str) -> Option<u16> {
+    let (whole, rest) = weight.split_once('.').unwrap_or((weight, "0"));
+    if !rest.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let rest: u16 = format!("{rest:0<3}").get(..3)?.parse().ok()?;
     match (whole, rest) {
-        ("1", Some(_)) => 1_000,
-        ("0", Some(rest)) => rest,
-        _ => 0,
+        ("1", 0) => Some(1_000),
+        ("0", rest) => Some(rest),
+        _ => None,
     }
 }
 
@@ -121,7 +158,21 @@ mod tests {
 
     #[test]
     fn a_header_is_chinese_only_where_it_prefers_chinese() {
-        for chinese in ["zh", "zh-CN,zh;q=0.9,en;q=0.8", "ZH-hans", "fr, zh;q=0.5", "*, zh-TW"] {
+        for chinese in [
+            "zh",
+            "zh-CN,zh;q=0.9,en;q=0.8",
+            "ZH-hans",
+            "fr, zh;q=0.5",
+            "*, zh-TW",
+            "zh;Q=1, en;q=0.999",
+            "zh;q=0.5, *;q=0.5",
+            "en;q=0, *;q=0.1",
+            "*;q=0, zh;q=0.001",
+            "zh;q=0.2, en;q=0.1, *",
+            "zh;q=0.3,zh-CN;q=0.8,en;q=0.5",
+            "en;q=1.5, zh;q=0.1",
+            "zh ; q=0.9 , en;q=0.8",
+        ] {
             assert_eq!(Language::accepted(chinese), Language::Chinese, "{chinese}");
         }
         for english in [
@@ -134,6 +185,16 @@ mod tests {
             "en, zh",
             "zha",
             ";q=1",
+            "fr, zh;q=0.1, *;q=0.5",
+            "fr, *;q=0.5",
+            "zh;q=0.1, *;q=0.2",
+            "zh;q=0, *",
+            "zh;q=0, *;q=0",
+            "zh-CN;q=0, zh-TW",
+            "en;q=0",
+            "zh;q=1.001",
+            "zh;q=-1",
+            "zh;q=0.5, en-GB;q=0.6",
         ] {
             assert_eq!(Language::accepted(english), Language::English, "{english}");
         }

@@ -10,6 +10,7 @@ use crate::clocks::{ClockSettings, Clocks};
 use crate::models;
 use crate::policy::PolicySettings;
 use crate::price::Price;
+use crate::problem::nearest;
 use crate::url::BaseUrl;
 
 /// Everything that was set, checked; shared as `Arc<Config>`.
@@ -294,6 +295,12 @@ impl Config {
     #[must_use]
     pub fn provider(&self, id: &str) -> Option<&Provider> {
         self.providers.iter().find(|provider| provider.id == id)
+    }
+
+    /// The id of a provider that was probably meant by another id.
+    #[must_use]
+    pub fn nearest_provider(&self, id: &str) -> Option<&str> {
+        nearest(id, self.providers.iter().map(|provider| provider.id.as_str()))
     }
 
     /// Stand-ins for the providers that candidates name and that are not there (R40): nothing can be

@@ -184,7 +184,33 @@ pub enum What {
 }
 
 impl What {
-    /// Its kind's name in API, file and docs.
+    /// The names of all kinds.
+    pub const KINDS: [&'static str; 22] = [
+        "quarantined",
+        "lifted",
+        "on_trial",
+        "cooled",
+        "warmed",
+        "failed_over",
+        "served_instead",
+        "rotated",
+        "stalled",
+        "waited",
+        "continued",
+        "repaired",
+        "chunk_skipped",
+        "refused",
+        "queue_gone",
+        "settings_taken",
+        "settings_refused",
+        "paused",
+        "resumed",
+        "stopped",
+        "slept",
+        "turned",
+    ];
+
+    /// Its kind's name in API, file and docs: one of [`Self::KINDS`].
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {

@@ -130,11 +130,14 @@ impl Advice {
             "no_such_token" | "too_many_tokens" => Self::ListTokens,
             "last_token" => Self::MakeAnother,
             "not_kept" => Self::LookAtFolder,
-            "no_such_provider" | "no_such_key" => Self::ListProviders,
+            "no_such_provider" | "no_such_key" => {
+                refusal.advice.clone().map_or(Self::ListProviders, Self::AsTold)
+            }
             "changed" => Self::LookAgain,
             "unknown_provider" => Self::AddProvider,
             "read_only" => Self::WriteByHand,
-            "refused" | "no_such_setting" | "not_confirmed" | "bad_body" | "bad_release" => {
+            "refused" | "no_such_setting" | "not_confirmed" | "bad_body" | "bad_release"
+            | "bad_query" => {
                 return refusal.advice.clone().map(Self::AsTold);
             }
             _ if matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {

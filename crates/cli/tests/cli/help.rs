@@ -72,7 +72,7 @@ fn every_command_explains_itself() {
 
 #[test]
 fn a_mistake_on_the_command_line_is_named_with_a_way_on() {
-    let mistakes: [&[&str]; 13] = [
+    let mistakes: [&[&str]; 14] = [
         &["serv"],
         &["--lisen", "127.0.0.1:1"],
         &["--listen", "nowhere"],
@@ -83,6 +83,7 @@ fn a_mistake_on_the_command_line_is_named_with_a_way_on() {
         &["check", "not-there.toml"],
         &["check", "--config", "not-there.toml"],
         &["ledger", "--by", "week"],
+        &["journal", "--what", "quarantine"],
         &["release"],
         &["release", "--all", "--session", "a"],
         &["token"],

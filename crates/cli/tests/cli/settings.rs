@@ -175,6 +175,8 @@ fn g07_a_key_is_taken_from_a_pipe_stored_and_never_shown() {
             "key forget a",
             "key forget a",
             "provider list",
+            "catalog nobody",
+            "rescan aa",
         ],
     );
     assert!(!rest.contains(key));
@@ -184,6 +186,13 @@ fn g07_a_key_is_taken_from_a_pipe_stored_and_never_shown() {
     assert_snapshot!("keys", set + &rest);
     let stranger = own.asked("key set nobody").input(key).result();
     assert!(stranger.starts_with("exit code 1") && !stranger.contains(key), "{stranger}");
+    for (locale, told) in [
+        ("C", "warning: the key is kept, but nothing uses it: there is no provider `deepseek`"),
+        ("zh_CN.UTF-8", "警告: 密钥已保存，但没有用到：没有提供方 `deepseek`"),
+    ] {
+        let unused = own.asked("key set deepseek").env("LC_ALL", locale).input(key).run();
+        assert!(unused.0 == 0 && unused.2.starts_with(told), "{unused:?}");
+    }
     let again = own.asked("key set a").env("LC_ALL", "zh_CN.UTF-8").input(key).result();
     assert!(again.contains("已保存 a 的密钥"), "{again}");
     assert!(state_holds(&own.folder.path().join("state"), key));

@@ -2,6 +2,8 @@
 //!
 //! It refuses to change what is asked: it reads headers, and says nothing about sessions.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderValue, header};
 
 use ekiden_config::Language;
@@ -47,8 +49,12 @@ impl<'h> Said<'h> {
 
 /// What the person behind it reads.
 pub(crate) fn language(headers: &HeaderMap) -> Language {
-    let preferred = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-    preferred.map(Language::accepted).unwrap_or_default()
+    let mut lines = headers.get_all(header::ACCEPT_LANGUAGE).iter();
+    let first = lines.next().and_then(|value| value.to_str().ok()).unwrap_or_default();
+    // Lines of a list are one list (RFC 9110, 5.3).
+    let more = lines.filter_map(|value| value.to_str().ok());
+    let whole = more.fold(Cow::Borrowed(first), |whole, line| format!("{whole},{line}").into());
+    Language::accepted(&whole)
 }
 
 /// Who asks.
@@ -123,6 +129,16 @@ mod tests {
         );
         let read = ekiden_dialect::request::read(ekiden_dialect::Dialect::OpenAiChat, &body.into());
         read.expect("a body")
+    }
+
+    #[test]
+    fn a_list_of_languages_may_stand_on_several_lines() {
+        let mut lines = headers(&[("accept-language", "fr")]);
+        assert_eq!(language(&lines), Language::English);
+        let line = HeaderValue::from_static("zh;q=0.5");
+        lines.append("accept-language", line);
+        assert_eq!(language(&lines), Language::Chinese);
+        assert_eq!(language(&HeaderMap::new()), Language::English);
     }
 
     #[test]

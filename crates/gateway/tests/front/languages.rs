@@ -75,6 +75,7 @@ async fn g07_our_own_interface_refuses_in_the_language_that_is_asked_for() {
         bad(Method::GET, "/api/v1/journal?limit=1&limit=2", ""),
         bad(Method::GET, "/api/v1/sessions?after=x", ""),
         bad(Method::GET, "/api/v1/ledger?by=x", ""),
+        bad(Method::GET, "/api/v1/journal?what=x", ""),
         bad(Method::GET, "/api/v1/sessions/nobody", ""),
         bad(Method::GET, "/api/v1/calls/none", ""),
         bad(Method::DELETE, "/api/v1/calls/none", ""),

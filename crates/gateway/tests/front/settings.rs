@@ -177,9 +177,41 @@ async fn g07_a_key_is_stored_used_and_never_shown() {
     assert_eq!(nobody.status, 404);
     let found = "/api/v1/providers/deepseek/key";
     let known = ask(&world, Method::PUT, found, &body).await;
-    assert_eq!(known.json(), json!({ "provider": "deepseek", "stored": true }));
+    assert_eq!(
+        known.json(),
+        json!({ "provider": "deepseek", "stored": true, "unused": { "why": "no_provider" } }),
+        "what no setting names is kept, and said to be of no use"
+    );
     assert_eq!(ask(&world, Method::DELETE, path, &json!({})).await.status, 200);
     assert_eq!(ask(&world, Method::DELETE, path, &json!({})).await.status, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g07_a_key_that_nothing_uses_is_kept_and_said_to_be_unused() {
+    let provider = |id: &str, key: &str| {
+        let url = "base_url = \"http://127.0.0.1:9/v1\"\ndialect = \"openai-chat\"";
+        format!("[providers.{id}]\n{url}\n{key}\n")
+    };
+    let more = provider("openrouter2", "") + &provider("by_file", "api_key_file = \"/dev/null\"");
+    let world = World::on_file(&format!("{SETTINGS}\n{more}"), "ok:Yes.");
+    let key = json!({ "key": "sk-stored-0123456789abcdef" });
+    for (id, unused) in [
+        ("chat", json!({ "why": "settings" })),
+        ("openrouter", json!({ "why": "no_provider", "nearest": "openrouter2" })),
+        ("openrouter2", json!(null)),
+        // A file without a key gives none.
+        ("by_file", json!(null)),
+    ] {
+        let stored = ask(&world, Method::PUT, &format!("/api/v1/providers/{id}/key"), &key).await;
+        assert_eq!((stored.status, &stored.json()["stored"]), (200, &json!(true)), "{stored:?}");
+        assert_eq!(stored.json()["unused"], unused, "{id}");
+    }
+    let folder = world.folder.as_ref().expect("a folder").path();
+    std::fs::write(folder.join("config.toml"), "broken").expect("written");
+    let stored = ask(&world, Method::PUT, "/api/v1/providers/chat/key", &key).await;
+    assert_eq!(stored.json()["unused"], json!({ "why": "settings_refused" }));
+    let near = ask(&world, Method::PUT, "/api/v1/providers/openrouter3/key", &key).await;
+    assert_eq!((near.status, near.hint().as_str()), (404, "did you mean `openrouter2`?"));
 }
 
 #[tokio::test(start_paused = true)]

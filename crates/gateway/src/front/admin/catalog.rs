@@ -12,7 +12,7 @@ use ekiden_config::{Config, MODELS_DATE, MODELS_SOURCE, Provider};
 use crate::catalog::{Catalogs, Facts, ScanTrouble, Source, models_of};
 use crate::front::Front;
 
-use super::refusal::{Named, Refusal};
+use super::refusal::Refusal;
 
 /// Providers with their models.
 #[derive(Serialize, JsonSchema)]
@@ -103,7 +103,7 @@ impl Front {
         let plan = self.core.plan();
         let unknown = wish.providers.iter().find(|id| plan.config().provider(id).is_none());
         if let Some(id) = unknown {
-            return Err(Refusal::no_such(Named::Provider, id));
+            return Err(Refusal::no_provider(plan.config(), id));
         }
         // It goes on when whoever asked has left: the next look finds it done.
         let core = Arc::clone(&self.core);

@@ -310,3 +310,16 @@ impl ToldShown {
         Self { code, seconds, class }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r32_the_kinds_that_can_be_asked_for_are_those_that_are_shown() {
+        let schema = schemars::schema_for!(Happened).to_value();
+        let shown = schema["oneOf"].as_array().expect("kinds").iter();
+        let shown: Vec<_> = shown.map(|one| one["properties"]["what"]["const"].clone()).collect();
+        assert_eq!(shown, What::KINDS, "{schema:#}");
+    }
+}

@@ -7,6 +7,8 @@ mod paths;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use ekiden_store::What;
+
 use super::{
     calls, catalog, dry_run, events, journal, ledger, pause, queues, release, settings, state,
     test_queue, tokens,
@@ -287,7 +289,7 @@ pub(in crate::front) static OPERATIONS: [Operation; 34] = [
             param("call", Takes::Text, "Only what this call led to."),
             param("session", Takes::Text, "Only what is about this session, by its whole key."),
             param("route", Takes::Text, "Only what is about this route."),
-            param("what", Takes::Text, "Only entries of this kind."),
+            param("what", Takes::Choice(&What::KINDS), "Only entries of this kind."),
         ],
         ..get(
             Op::Journal,

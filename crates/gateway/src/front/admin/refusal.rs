@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use ekiden_config::edit::EditError;
-use ekiden_config::{Budget, KeysError, Language, Problems, say};
+use ekiden_config::{Budget, Config, KeysError, Language, Problems, say};
 use ekiden_dialect::Dialect;
 use ekiden_store::Trouble;
 
@@ -43,6 +43,11 @@ pub(super) enum Refusal {
         path: String,
     },
     NoSuch(Named, String),
+    /// No provider bears that name; `near` is the one that was probably meant.
+    NoProvider {
+        id: String,
+        near: Option<String>,
+    },
     NoCall(String),
     NoOpenCall(String),
     AmbiguousSession,
@@ -97,7 +102,6 @@ pub(super) enum Named {
     Session,
     Queue,
     Route,
-    Provider,
     /// The stored key of a provider.
     Key,
     Token,
@@ -138,6 +142,12 @@ impl Refusal {
         Box::new(Self::NoSuch(what, cut(name, 120)))
     }
 
+    /// No provider bears that name.
+    pub(super) fn no_provider(config: &Config, id: &str) -> Box<Self> {
+        let near = config.nearest_provider(id).map(str::to_owned);
+        Box::new(Self::NoProvider { id: cut(id, 120), near })
+    }
+
     pub(super) fn no_call(id: &str) -> Box<Self> {
         Box::new(Self::NoCall(cut(id, 80)))
     }
@@ -175,6 +185,7 @@ impl Refusal {
             | Self::Tokens(TokensError::BadName)
             | Self::Edit(EditError::Invalid(_)) => StatusCode::BAD_REQUEST,
             Self::NoSuch(..)
+            | Self::NoProvider { .. }
             | Self::NoCall(_)
             | Self::NoOpenCall(_)
             | Self::Tokens(TokensError::Unknown)
@@ -208,6 +219,7 @@ impl Refusal {
                 "bad_body"
             }
             Self::NoSuch(what, _) => what.code(),
+            Self::NoProvider { .. } => "no_such_provider",
             Self::NoCall(_) | Self::NoOpenCall(_) => "no_such_call",
             Self::AmbiguousSession => "ambiguous_session",
             Self::TooManyReaders(_) => "too_many_readers",
@@ -252,6 +264,9 @@ impl Refusal {
                 say!(language, "`{path}` does not take this", "`{path}` 不接受这个值", path)
             }
             Self::NoSuch(what, name) => what.lacks(name, language),
+            Self::NoProvider { id, .. } => {
+                say!(language, "no provider `{id}` is known", "没有提供方 `{id}`", id)
+            }
             Self::NoCall(id) => say!(
                 language,
                 "no call `{id}` is remembered; the newest 1,000 are",
@@ -289,6 +304,9 @@ impl Refusal {
     fn hint(&self, language: Language) -> Option<String> {
         Some(match self {
             Self::Body { form, detail: Some(_) } => form.wanted(language),
+            Self::NoProvider { near: Some(near), .. } => {
+                say!(language, "did you mean `{near}`?", "是否想写 `{near}`？", near)
+            }
             Self::AmbiguousSession => say!(
                 language,
                 "use the whole key, as state shows it",
@@ -328,6 +346,7 @@ impl Refusal {
             | Self::Body { detail: None, .. }
             | Self::Unfit(_)
             | Self::NoSuch(..)
+            | Self::NoProvider { near: None, .. }
             | Self::NoCall(_)
             | Self::NoOpenCall(_)
             | Self::TooManyReaders(_)
@@ -360,6 +379,7 @@ impl Refusal {
             | Self::ImportKey
             | Self::Value { .. }
             | Self::NoSuch(..)
+            | Self::NoProvider { .. }
             | Self::NoCall(_)
             | Self::NoOpenCall(_)
             | Self::AmbiguousSession
@@ -429,7 +449,6 @@ impl Named {
             Self::Session => "no_such_session",
             Self::Queue => "no_such_queue",
             Self::Route => "no_such_route",
-            Self::Provider => "no_such_provider",
             Self::Key => "no_such_key",
             Self::Token => "no_such_token",
         }
@@ -442,9 +461,6 @@ impl Named {
             }
             Self::Queue => say!(language, "no queue `{name}` is known", "没有队列 `{name}`", name),
             Self::Route => say!(language, "no route `{name}` is known", "没有线路 `{name}`", name),
-            Self::Provider => {
-                say!(language, "no provider `{name}` is known", "没有提供方 `{name}`", name)
-            }
             Self::Key => {
                 say!(language, "no key `{name}` is known", "没有为 `{name}` 保存密钥", name)
             }

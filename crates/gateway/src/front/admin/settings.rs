@@ -13,7 +13,8 @@ use serde_json::{Value as Json, json};
 use ekiden_config::edit::{Change, EditError, TextHash, key_at, value_from_text};
 use ekiden_config::keys::Kind;
 use ekiden_config::{
-    KeysError, Language, Origin, Setting, Value, WELL_KNOWN, show_size_bytes, show_span_ms,
+    Config, Credential, KeysError, Language, Origin, Setting, Value, WELL_KNOWN, show_size_bytes,
+    show_span_ms,
 };
 
 use crate::body::Body;
@@ -184,6 +185,50 @@ pub(in crate::front) struct KeyChanged {
     provider: String,
     /// Whether one is stored now.
     stored: bool,
+    /// Why the stored key is not used; left out where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unused: Option<Unused>,
+}
+
+/// Why a stored key is not used. It is kept all the same.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "why", rename_all = "snake_case")]
+#[schemars(rename = "ProviderKeyUnused")]
+enum Unused {
+    /// The settings have no such provider; `nearest` is the one that was probably meant.
+    NoProvider {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        nearest: Option<String>,
+    },
+    /// This variable gives the key, and comes first.
+    Variable { variable: String },
+    /// This file gives the key, and comes first.
+    File { path: String },
+    /// The settings themselves give the key, and come first.
+    Settings,
+    /// The settings file cannot be used as it stands: the last good ones hold, keys and all.
+    SettingsRefused,
+}
+
+impl Unused {
+    /// How it stands once a key is stored and the settings were taken anew; `None`: it is used.
+    fn of(config: &Config, status: &SettingsStatus, id: &str) -> Option<Self> {
+        if status.refused.is_some() {
+            return Some(Self::SettingsRefused);
+        }
+        let Some(provider) = config.provider(id) else {
+            let nearest = config.nearest_provider(id).map(str::to_owned);
+            return Some(Self::NoProvider { nearest });
+        };
+        Some(match &provider.credential {
+            Credential::Stored => return None,
+            Credential::Env(variable) => Self::Variable { variable: variable.clone() },
+            Credential::File(path) => Self::File { path: path.display().to_string() },
+            Credential::Inline => Self::Settings,
+            // The settings were not taken anew: they hold from the next look on.
+            Credential::None => return None,
+        })
+    }
 }
 
 /// What a caller saw, if it says so.
@@ -255,13 +300,17 @@ impl Front {
         // Where no file names providers, its key is what makes a well-known one a finding (G8).
         let known = WELL_KNOWN.iter().any(|known| known.id == provider);
         if !known && self.core.plan().config().provider(&provider).is_none() {
-            return Err(Refusal::no_such(Named::Provider, &provider));
+            return Err(Refusal::no_provider(self.core.plan().config(), &provider));
         }
         let (core, named) = (Arc::clone(&self.core), provider.clone());
         let key = SecretString::from(wish.key.0);
         let stored = self.core.tasks().blocking(move || core.store_key(&named, &key)).await;
         match stored.map_err(|_| Refusal::NotKept(NotKept::Stopping))? {
-            Ok(()) => Ok(answer(StatusCode::OK, &KeyChanged { provider, stored: true })),
+            Ok(()) => {
+                let unused =
+                    Unused::of(self.core.plan().config(), &self.core.settings(), &provider);
+                Ok(answer(StatusCode::OK, &KeyChanged { provider, stored: true, unused }))
+            }
             Err(KeyError::Keys(why @ KeysError::NoKey)) => {
                 Err(Box::new(Refusal::Unfit(Unfit::Key(why))))
             }
@@ -278,7 +327,7 @@ impl Front {
         if !there_was {
             return Err(Refusal::no_such(Named::Key, &provider));
         }
-        Ok(answer(StatusCode::OK, &KeyChanged { provider, stored: false }))
+        Ok(answer(StatusCode::OK, &KeyChanged { provider, stored: false, unused: None }))
     }
 }
 
