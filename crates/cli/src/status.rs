@@ -6,9 +6,14 @@ use serde::Deserialize;
 use crate::args::{Asking, Form};
 use crate::failure::{Ended, Failure};
 use crate::running::{self, Api, one_line};
+use crate::sessions::shown;
 use crate::table::{Cell, Table};
 use crate::terminal::{Ink, Say, Terminal};
+use crate::why::why;
 use crate::words::Span;
+
+/// Calls that wait are named up to here, and counted beyond.
+const WAITS_MAX: usize = 10;
 
 /// The state, as far as it is shown.
 #[derive(Debug, Deserialize)]
@@ -21,6 +26,13 @@ struct State {
     recording: Recording,
     #[serde(default)]
     settings: Settings,
+    /// Whose calls do not persist; none in it: everybody's.
+    #[serde(default)]
+    pauses: Vec<Option<String>>,
+    #[serde(default)]
+    waits: Vec<Waiting>,
+    #[serde(default = "on")]
+    enabled: bool,
     queues: Vec<Queue>,
     sessions: Vec<Session>,
     sessions_known: usize,
@@ -61,7 +73,24 @@ struct Problem {
 struct Queue {
     id: String,
     name: String,
+    #[serde(default = "on")]
+    enabled: bool,
     candidates: Vec<Candidate>,
+}
+
+/// An open call that waits.
+#[derive(Debug, Deserialize)]
+struct Waiting {
+    session: String,
+    queue: String,
+    #[serde(rename = "for")]
+    why: String,
+    since_ms: u64,
+}
+
+/// What a gateway that does not say so runs with.
+const fn on() -> bool {
+    true
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,6 +154,18 @@ fn told(terminal: &Terminal, base: &str, state: &State) -> String {
     if !state.settings.after_restart.is_empty() {
         let said = terminal.say(&AfterRestart(state.settings.after_restart.join(", ")));
         line(&terminal.ink(Ink::Slow, &said));
+    }
+    if !state.enabled {
+        line(&terminal.ink(Ink::Slow, &terminal.say(&Off)));
+    }
+    for session in &state.pauses {
+        line(&terminal.ink(Ink::Slow, &terminal.say(&Paused(session.as_deref()))));
+    }
+    for waiting in state.waits.iter().take(WAITS_MAX) {
+        line(&terminal.ink(Ink::Slow, &terminal.say(&Waits { waiting, now_ms: state.now_ms })));
+    }
+    if let Some(more @ 1..) = state.waits.len().checked_sub(WAITS_MAX) {
+        line(&terminal.ink(Ink::Slow, &terminal.say(&MoreWait(more))));
     }
     for queue in &state.queues {
         line("");
@@ -250,11 +291,87 @@ impl Say for AfterRestart {
     }
 }
 
+/// Every queue is off (R0).
+struct Off;
+
+impl Say for Off {
+    fn english(&self) -> String {
+        "`enabled = false`: each queue is one try on its first candidate".to_owned()
+    }
+
+    fn chinese(&self) -> String {
+        "`enabled = false`：每个队列只在第一个候选上试一次".to_owned()
+    }
+}
+
+/// Whose calls do not persist; `None`: everybody's (P5).
+struct Paused<'a>(Option<&'a str>);
+
+impl Say for Paused<'_> {
+    fn english(&self) -> String {
+        match self.0.map(|key| one_line(shown(key))) {
+            None => "paused: calls do not persist until `ekiden resume`".to_owned(),
+            Some(key) => format!(
+                "paused: calls of session {key} do not persist until `ekiden resume --session {key}`"
+            ),
+        }
+    }
+
+    fn chinese(&self) -> String {
+        match self.0.map(|key| one_line(shown(key))) {
+            None => "已暂停：请求不再坚持，直到 `ekiden resume`".to_owned(),
+            Some(key) => {
+                format!("已暂停：会话 {key} 的请求不再坚持，直到 `ekiden resume --session {key}`")
+            }
+        }
+    }
+}
+
+/// A call that waits, by its session.
+struct Waits<'a> {
+    waiting: &'a Waiting,
+    now_ms: u64,
+}
+
+impl Waits<'_> {
+    fn parts(&self) -> (String, &str, Span) {
+        let Waiting { session, queue, since_ms, .. } = self.waiting;
+        (one_line(shown(session)), queue, Span(self.now_ms.saturating_sub(*since_ms)))
+    }
+}
+
+impl Say for Waits<'_> {
+    fn english(&self) -> String {
+        let (session, queue, span) = self.parts();
+        let why = why(&self.waiting.why).map_or_else(String::new, |why| why.english());
+        format!("session {session} waits in {queue} {why}, {} so far", span.english())
+    }
+
+    fn chinese(&self) -> String {
+        let (session, queue, span) = self.parts();
+        let why = why(&self.waiting.why).map_or_else(String::new, |why| why.chinese());
+        format!("会话 {session} 在 {queue} 中等待：{why}，已 {}", span.chinese())
+    }
+}
+
+/// So many wait besides.
+struct MoreWait(usize);
+
+impl Say for MoreWait {
+    fn english(&self) -> String {
+        format!("and {} more calls that wait", self.0)
+    }
+
+    fn chinese(&self) -> String {
+        format!("另有 {} 个请求在等待", self.0)
+    }
+}
+
 struct Heading<'a>(&'a Queue);
 
 impl Heading<'_> {
     fn parts(&self) -> (String, usize, usize) {
-        let Queue { id, name, candidates } = self.0;
+        let Queue { id, name, candidates, .. } = self.0;
         let name = if id == name { id.clone() } else { format!("{id} ({name})") };
         let ready = candidates.iter().filter(|candidate| candidate.state == "ready").count();
         (name, candidates.len(), ready)
@@ -265,6 +382,9 @@ impl Say for Heading<'_> {
     fn english(&self) -> String {
         match self.parts() {
             (name, 0, _) => format!("queue {name}: no candidates"),
+            (name, _, _) if !self.0.enabled => {
+                format!("queue {name}: off, one try on the first candidate")
+            }
             (name, all, ready) if all == ready => format!("queue {name}: all ready"),
             (name, all, ready) => format!("queue {name}: {ready} of {all} ready"),
         }
@@ -273,6 +393,9 @@ impl Say for Heading<'_> {
     fn chinese(&self) -> String {
         match self.parts() {
             (name, 0, _) => format!("队列 {name}：没有候选"),
+            (name, _, _) if !self.0.enabled => {
+                format!("队列 {name}：已关闭，只在第一个候选上试一次")
+            }
             (name, all, ready) if all == ready => format!("队列 {name}：全部就绪"),
             (name, all, ready) => format!("队列 {name}：{all} 个候选，{ready} 个就绪"),
         }

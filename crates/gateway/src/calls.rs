@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ekiden_dialect::Dialect;
 use ekiden_engine::{AttemptId, CallId, Class, Now, Purpose, Trace};
-use ekiden_store::{Ending, Evidence, Told};
+use ekiden_store::{Ending, Evidence, Told, Waited};
 
 use crate::plan::QueueRuntime;
 
@@ -32,6 +32,8 @@ pub struct Calls {
 #[derive(Debug, Default)]
 struct Inner {
     open: BTreeMap<CallId, Open>,
+    /// For what open calls wait, since when; those that do not wait are not among them.
+    waits: BTreeMap<CallId, (Waited, Now)>,
     past: VecDeque<Arc<Past>>,
     bytes: usize,
 }
@@ -105,6 +107,7 @@ impl Calls {
     pub(crate) fn close(&self, past: Past) {
         let mut inner = self.inner();
         inner.open.remove(&past.open.id);
+        inner.waits.remove(&past.open.id);
         if inner.past.len() == PAST_MAX
             && let Some(oldest) = inner.past.pop_front()
         {
@@ -119,6 +122,25 @@ impl Calls {
     #[must_use]
     pub fn open_now(&self) -> Vec<Open> {
         self.inner().open.values().cloned().collect()
+    }
+
+    /// For what a call waits from now on; `None`: it goes on.
+    pub(crate) fn note_wait(&self, call: CallId, why: Option<Waited>, now: Now) {
+        let mut inner = self.inner();
+        match why {
+            Some(why) => drop(inner.waits.insert(call, (why, now))),
+            None => drop(inner.waits.remove(&call)),
+        }
+    }
+
+    /// Calls that wait, oldest first, with what they wait for and since when.
+    #[must_use]
+    pub fn waiting_now(&self) -> Vec<(Open, Waited, Now)> {
+        let inner = self.inner();
+        let open = |(id, (why, since)): (&CallId, &(Waited, Now))| {
+            Some((inner.open.get(id)?.clone(), *why, *since))
+        };
+        inner.waits.iter().filter_map(open).collect()
     }
 
     /// How many are open.

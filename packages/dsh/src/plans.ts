@@ -211,7 +211,8 @@ export class SettingsPlans implements Plans {
       candidates,
       continueText,
       ...(deadlineMs > 0 ? { deadlineMs } : {}),
-      rescue: valueOf(config, set, 'rescue') === true && policy.startsWith('on '),
+      enabled: isOn(config, set),
+      rescue: valueOf(config, set, 'rescue') === true && isOn(config, set),
       digest: digest(JSON.stringify([id, policy, clocks, caps, candidates, continueText])),
       words: (names: Names) => {
         const words = candidates.map(
@@ -236,13 +237,18 @@ function candidatePlan({ route, set }: CandidateConfig, catalog: Catalog): Candi
   };
 }
 
-function policyWords(config: Config, set: Readonly<Record<string, Value>>): string {
-  const on =
+/** Whether a queue relays (R0). */
+function isOn(config: Config, set: Readonly<Record<string, Value>>): boolean {
+  return (
     single(config, 'top', 'enabled') === true &&
     valueOf(config, set, 'enabled') === true &&
-    valueOf(config, set, 'policy') !== 'none';
+    valueOf(config, set, 'policy') !== 'none'
+  );
+}
+
+function policyWords(config: Config, set: Readonly<Record<string, Value>>): string {
   return [
-    on ? 'on' : 'off',
+    isOn(config, set) ? 'on' : 'off',
     ...POLICY_WORDS.map((name) => word(name, valueOf(config, set, name))),
   ].join(' ');
 }

@@ -40,6 +40,8 @@ export interface QueuePlan {
   readonly continueText: string;
   /** The longest that one call may take in all, in milliseconds; none: no limit (R8). */
   readonly deadlineMs?: number;
+  /** Off: one try on the first candidate; nothing is held, retried, judged or recorded (R0). */
+  readonly enabled: boolean;
   /** D6: whether a failure after commit is rescued by the step retry. */
   readonly rescue: boolean;
   /** The words after `queue NUMBER DIGEST` of the line protocol: policy, then candidates. */

@@ -366,6 +366,7 @@ function queueView(of: Looked, queue: QueuePlan, status: EngineStatus): unknown 
   return {
     id: queue.id,
     name: queue.name,
+    enabled: queue.enabled,
     context_window: window ?? null,
     compaction_point: compactionPoint(window),
     rescue: queue.rescue,

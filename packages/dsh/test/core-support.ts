@@ -174,7 +174,7 @@ export function queueOf(
     'off', set.paroleAfterMs, 14_400_000, 30_000, set.restMs, 1_800_000, 60_000, 300_000,
     ...LATER_WORDS];
   return {
-    id, name: `Queue ${id}`, rescue, continueText: '继续',
+    id, name: `Queue ${id}`, enabled: set.relay !== 'off', rescue, continueText: '继续',
     digest: String(Math.abs(hash(JSON.stringify([rows, set])))),
     candidates: rows.map((row): CandidatePlan => ({
       provider: row.provider, model: row.model, present: row.present ?? true,

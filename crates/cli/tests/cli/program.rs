@@ -145,6 +145,15 @@ impl Served {
 
     /// The answer to a request: status and body.
     pub(crate) fn ask(&self, head: &str, body: &str) -> (u16, String) {
+        let mut stream = self.send(head, body);
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    /// A request whose answer nobody has read yet.
+    pub(crate) fn send(&self, head: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port())).unwrap();
         let request = format!(
             "{head} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\
@@ -152,10 +161,7 @@ impl Served {
             body.len()
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+        stream
     }
 
     /// What it says once it says so.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use insta::assert_snapshot;
 use tempfile::TempDir;
 
-use crate::program::{Ekiden, Served};
+use crate::program::{Ekiden, Served, steady};
 
 const SETTINGS: &str = r#"# mine
 listen = "127.0.0.1:0"
@@ -348,4 +348,23 @@ fn g09_a_token_is_made_before_the_first_start_for_other_machines() {
     assert!(code == 1 && err.contains("there is no queue `nobody`"), "{err}");
     let (code, _, err) = run(&["token", "new", "x", "--budget", "5"]);
     assert!(code == 1 && err.contains("USD 5"), "{err}");
+}
+
+#[test]
+fn p05_r00_status_tells_what_is_off_what_is_paused_and_who_waits() {
+    let own = Own::started();
+    let set = "config set queues.default.policy=persist queues.default.backoff=10m queues.default.backoff_jitter=0";
+    let queue = "queue new Off a/one --id off";
+    let told = own.told("C", &[set, queue, "config set queues.off.enabled false"]);
+    let body = r#"{"model": "default", "messages": [{"role": "user", "content": "hi"}]}"#;
+    let call = "POST /v1/chat/completions HTTP/1.1\r\nx-ekiden-session: mine\r\nx-none:";
+    let open = own.gateway.send(call, body);
+    own.gateway.until("/api/v1/state", |state| state.contains("\"for\":\"round\""));
+    let waits = own.told("C", &["status"]) + &own.told("zh_CN.UTF-8", &["status"]);
+    drop(open);
+    own.gateway.until("/api/v1/state", |state| !state.contains("\"waits\""));
+    let paused = ["pause", "status", "config set enabled false", "status"];
+    let paused = own.told("C", &paused) + &own.told("zh_CN.UTF-8", &["status"]);
+    let steady = steady(&(waits + &paused)).replace("[span] [span]", "[span]");
+    assert_snapshot!("status", told + &steady);
 }

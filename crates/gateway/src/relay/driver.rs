@@ -243,24 +243,16 @@ impl Driver {
         self.inbound.purpose == Purpose::Internal
     }
 
-    /// R32: that a call waits is an entry, once for each reason in a row.
+    /// R32: that a call waits is an entry, once for each reason in a row. While it does, it stands among
+    /// those that wait.
     fn note_why(&mut self, why: Why) {
         let before = std::mem::replace(&mut self.why, why);
-        let why = match why {
-            Why::Candidate(why) if before != Why::Candidate(why) => Waited::Candidate(why),
-            Why::LocalNetwork if before != Why::LocalNetwork => Waited::LocalNetwork,
-            Why::Candidate(_)
-            | Why::LocalNetwork
-            | Why::Clock(_)
-            | Why::Running
-            | Why::ClientBlocked
-            | Why::RetryPause
-            | Why::NamedWait
-            | Why::ContinueDelay
-            | Why::Lease
-            | Why::Admission
-            | Why::Over => return,
-        };
+        let (waited, waits) = (waited(before), waited(why));
+        if waited == waits {
+            return;
+        }
+        self.core.calls().note_wait(self.call.spec().id, waits, self.core.clock.now());
+        let Some(why) = waits else { return };
         let session = Arc::clone(&self.notes.session);
         let queue = Arc::clone(&self.notes.queue.id);
         self.journal(What::Waited { session, queue, why });
@@ -370,6 +362,23 @@ impl Driver {
             attempts: self.notes.past(now),
             trace: self.call.trace(),
         });
+    }
+}
+
+/// For what a call waits that says so when nothing can run.
+const fn waited(why: Why) -> Option<Waited> {
+    match why {
+        Why::Candidate(why) => Some(Waited::Candidate(why)),
+        Why::LocalNetwork => Some(Waited::LocalNetwork),
+        Why::Clock(_)
+        | Why::Running
+        | Why::ClientBlocked
+        | Why::RetryPause
+        | Why::NamedWait
+        | Why::ContinueDelay
+        | Why::Lease
+        | Why::Admission
+        | Why::Over => None,
     }
 }
 

@@ -154,12 +154,24 @@ async fn p05_a_pause_ends_waits_and_outlives_the_process_until_it_is_resumed() {
         open_call(&first).await;
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;
         assert!(first.upstream.log().requests.len() > 3, "it goes round");
+        let state = first.get("/api/v1/state").await.json();
+        let waits = &state["waits"][0];
+        let wait =
+            json!({ "session": waits["session"], "queue": waits["queue"], "for": waits["for"] });
+        let session = state["sessions"][0]["key"].clone();
+        assert_eq!(
+            wait,
+            json!({ "session": session, "queue": "default", "for": "round" }),
+            "{state}"
+        );
+        assert!(waits["since_ms"].as_u64() <= state["now_ms"].as_u64(), "{state}");
         let told = first.post("/api/v1/pause", &json!({})).await;
         assert_eq!((told.status, told.json()), (200, json!({ "paused": true, "session": null })));
     };
     let body = hello("default");
     let (answer, ()) = tokio::join!(first.post(CHAT, &body), pausing);
     assert!(answer.status >= 400, "with its last failure: {answer:?}");
+    assert_eq!(first.get("/api/v1/state").await.json()["waits"], json!(null), "nobody waits");
     assert_eq!(first.get("/api/v1/state").await.json()["pauses"], json!([null]));
     let asked = first.upstream.log().requests.len();
     assert!(first.post(CHAT, &hello("default")).await.status >= 400, "later ones do not persist");
@@ -182,4 +194,24 @@ async fn p05_a_pause_ends_waits_and_outlives_the_process_until_it_is_resumed() {
     assert!(kept.iter().any(|record| matches!(record, Record::Paused { session: Some(_), .. })));
     let nobody = second.post("/api/v1/pause", &json!({ "session": "nobody" })).await;
     assert_eq!(nobody.status, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r00_the_state_tells_what_is_off() {
+    let on = |settings: &str| {
+        let world = World::on_file(settings, "ok:Yes.");
+        async move {
+            let state = world.get("/api/v1/state").await.json();
+            let queues = state["queues"].as_array().expect("queues").iter();
+            let queues = queues.map(|queue| (queue["id"] == "opus", queue["enabled"] == true));
+            (state["enabled"] == true, queues.collect::<Vec<_>>())
+        }
+    };
+    let (all, queues) = on(SETTINGS).await;
+    assert!(all && queues.iter().all(|(_, on)| *on), "{queues:?}");
+    let (all, queues) =
+        on(&SETTINGS.replace("[queues.opus]", "[queues.opus]\nenabled = false")).await;
+    assert!(all && queues.iter().all(|(opus, on)| opus != on), "{queues:?}");
+    let (all, queues) = on(&format!("enabled = false\n{SETTINGS}")).await;
+    assert!(!all && !queues.iter().any(|(_, on)| *on), "{queues:?}");
 }

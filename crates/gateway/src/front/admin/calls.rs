@@ -14,7 +14,7 @@ use crate::calls::{Calls, Open, Past, PastAttempt};
 use crate::core::Core;
 use crate::explain::{Step, explain};
 
-use super::journal::ToldShown;
+use super::journal::{ToldShown, waited};
 use super::shape::{ClassName, Said};
 
 /// Open and past calls.
@@ -54,6 +54,21 @@ pub(in crate::front) struct Call {
     steps: Vec<Step>,
 }
 
+/// An open call that waits.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CallWaiting")]
+pub(super) struct Waiting {
+    call: Arc<str>,
+    /// The session's key; empty for background work.
+    session: Arc<str>,
+    queue: Arc<str>,
+    /// As in the journal; `round`: it persists, and goes round its queue again.
+    #[serde(rename = "for")]
+    why: &'static str,
+    /// Since when, in Unix milliseconds.
+    since_ms: u64,
+}
+
 /// One attempt of a call.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "CallAttempt")]
@@ -73,6 +88,19 @@ pub(super) fn list(calls: &Calls, now: Now, most: usize) -> List {
         open: calls.open_now().iter().map(|open| Call::open(open, now)).collect(),
         past: calls.past(most).iter().map(|past| Call::past(past)).collect(),
     }
+}
+
+/// Calls that wait, oldest first.
+pub(super) fn waiting(calls: &Calls) -> Vec<Waiting> {
+    let waiting = calls.waiting_now().into_iter();
+    let told = waiting.map(|(open, why, since)| Waiting {
+        call: open.call,
+        session: open.session,
+        queue: Arc::clone(&open.queue.id),
+        why: waited(why),
+        since_ms: since.wall_ms,
+    });
+    told.collect()
 }
 
 /// The call of that public id, with what happened to it in order if it is over.

@@ -281,7 +281,7 @@ const fn clock_name(clock: Clock) -> &'static str {
     }
 }
 
-const fn waited(why: Waited) -> &'static str {
+pub(super) const fn waited(why: Waited) -> &'static str {
     match why {
         Waited::LocalNetwork => "local_network",
         Waited::Candidate(WaitFor::Cooldown) => "cooldown",

@@ -16,6 +16,7 @@ use ekiden_config::{Language, Mistake, Problems, Severity};
 use ekiden_store::{Evidence, Place, Trouble};
 
 use crate::front::Front;
+use crate::front::admin::calls::{self, Waiting};
 use crate::front::admin::shape::{ClassName, Said, Today};
 use crate::names::Names;
 use crate::plan::{Plan, QueueRuntime};
@@ -37,6 +38,11 @@ pub(in crate::front) struct State {
     settings: SettingsState,
     /// Whose calls do not persist: a session's key; none in it: everybody's.
     pauses: Vec<Option<Arc<str>>>,
+    /// Calls that wait, oldest first; left out where none does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<Waiting>,
+    /// Off: every queue is (R0).
+    enabled: bool,
     queues: Vec<QueueState>,
     /// Those that run or have something out come first. What candidates said is not among it: ask
     /// for the sessions themselves.
@@ -155,6 +161,8 @@ struct Open {
 struct QueueState {
     id: Arc<str>,
     name: Arc<str>,
+    /// Off: one try on the first candidate; nothing is held, retried, judged or recorded (R0).
+    enabled: bool,
     /// The window of its first candidate that has one.
     context_window: Option<u32>,
     /// Where a client should compact: 0.8 of the window.
@@ -300,6 +308,8 @@ impl Front {
             },
             settings: SettingsState::of(self.core.settings(), language),
             pauses: self.core.pauses(),
+            waits: calls::waiting(self.core.calls()),
+            enabled: plan.config().enabled,
             queues: plan.queues().iter().map(|it| queue_state(it, &seen, language)).collect(),
             sessions: self.session_states(&page, &mut seen),
             sessions_known: page.known,
@@ -509,8 +519,8 @@ impl Seen {
 
 fn queue_state(queue: &QueueRuntime, seen: &Seen, language: Language) -> QueueState {
     // The rows are the same for every dialect, but for who is missing.
-    let rows = &queue.engine(ekiden_dialect::Dialect::OpenAiChat).candidates;
-    let candidates = queue.candidates.iter().zip(rows).map(|(candidate, row)| {
+    let row = queue.engine(ekiden_dialect::Dialect::OpenAiChat);
+    let candidates = queue.candidates.iter().zip(&row.candidates).map(|(candidate, row)| {
         let status = seen.routes.get(&row.route);
         let lack = candidate.lack(candidate.provider.dialect);
         let (state, ends_in_ms) = if lack.is_some() { ("missing", None) } else { standing(status) };
@@ -533,6 +543,7 @@ fn queue_state(queue: &QueueRuntime, seen: &Seen, language: Language) -> QueueSt
     QueueState {
         id: Arc::clone(&queue.id),
         name: Arc::clone(&queue.name),
+        enabled: row.policy.relay.is_on(),
         context_window: queue.context_window,
         compaction_point: queue.context_window.map(super::catalog::compaction_point),
         candidates: candidates.collect(),
