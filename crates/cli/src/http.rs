@@ -71,18 +71,23 @@ impl<'a> Question<'a> {
 /// What becomes of an answer's bytes once they were heard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Keep {
-    /// They are the answer's body.
-    All,
+    /// They are the answer's body, of so many bytes at most.
+    UpTo(usize),
     /// They are gone: the answer has no end. What is no success is kept all the same.
     Nothing,
 }
 
-/// Asks for a path below a base URL, with a limit on the whole.
+/// Asks for a path below a base URL, with a limit on the whole and on its size.
 ///
 /// # Errors
-/// When no whole answer came in time.
-pub(crate) async fn get(base: &str, path: &str, limit: Duration) -> Result<Answer, AskError> {
-    ask(base, Question::get(path), limit).await
+/// When no whole answer came in time, or it is larger.
+pub(crate) async fn get(
+    base: &str,
+    path: &str,
+    limit: Duration,
+    most_bytes: usize,
+) -> Result<Answer, AskError> {
+    ask_up_to(base, Question::get(path), limit, most_bytes).await
 }
 
 /// Asks a question, with a limit on the whole.
@@ -94,9 +99,18 @@ pub(crate) async fn ask(
     question: Question<'_>,
     limit: Duration,
 ) -> Result<Answer, AskError> {
+    ask_up_to(base, question, limit, ANSWER_MAX_BYTES).await
+}
+
+async fn ask_up_to(
+    base: &str,
+    question: Question<'_>,
+    limit: Duration,
+    most_bytes: usize,
+) -> Result<Answer, AskError> {
     let target = Target::of(base)?;
     let request = target.request(question)?;
-    let asking = target.exchange(request, Keep::All, |_| {});
+    let asking = target.exchange(request, Keep::UpTo(most_bytes), |_| {});
     match tokio::time::timeout(limit, asking).await {
         Ok(answer) => answer,
         Err(_) => Err(AskError::Broken(format!("no answer within {} s", limit.as_secs_f32()))),
@@ -117,7 +131,8 @@ pub(crate) async fn post(
     let target = Target::of(base)?;
     let headers = headers.to_vec();
     let question = Question { method: http::Method::POST, path, headers, body };
-    target.exchange(target.request(question)?, Keep::All, heard).await
+    let keep = Keep::UpTo(ANSWER_MAX_BYTES);
+    target.exchange(target.request(question)?, keep, heard).await
 }
 
 /// Listens to an answer that has no end of its own; it returns when the other side ended it.
@@ -182,14 +197,17 @@ impl Target {
         let asking = async {
             let answer = sender.send_request(request).await.map_err(broken)?;
             let (head, body) = answer.into_parts();
-            let all = keep == Keep::All || !head.status.is_success();
-            let mut body = Limited::new(body, if all { ANSWER_MAX_BYTES } else { usize::MAX });
+            let most = match keep {
+                Keep::UpTo(most) => Some(most),
+                Keep::Nothing => (!head.status.is_success()).then_some(ANSWER_MAX_BYTES),
+            };
+            let mut body = Limited::new(body, most.unwrap_or(usize::MAX));
             let mut whole = Vec::new();
             while let Some(frame) = body.frame().await {
                 let frame = frame.map_err(|error| AskError::Broken(error.to_string()))?;
                 if let Some(data) = frame.data_ref() {
                     heard(data);
-                    if all {
+                    if most.is_some() {
                         whole.extend_from_slice(data);
                     }
                 }

@@ -25,6 +25,9 @@ use crate::terminal::{Ink, Say, Terminal};
 /// A server on this machine that does not answer so soon is not there.
 const LOCAL_WAIT: Duration = Duration::from_millis(300);
 
+/// One that says more of its models is none: a thousand of them take a tenth of this.
+const LOCAL_LIST_MAX_BYTES: usize = 2 << 20;
+
 /// The variable that the option stands in for.
 const LISTEN_VARIABLE: &str = "EKIDEN_LISTEN";
 
@@ -168,9 +171,11 @@ async fn found(known: &'static LocalServer, at: Option<BaseUrl>) -> Option<Serve
     Some(Server { known, at, models })
 }
 
-/// The models of a server on this machine that can answer; none when it is not there.
+/// The models of a server on this machine that can answer; none when it is not there, or says more
+/// than a list of models is.
 async fn models(at: &BaseUrl, limit: Duration) -> Vec<String> {
-    let Ok(answer) = http::get(at.as_str(), "/v1/models", limit).await else {
+    let asking = http::get(at.as_str(), "/v1/models", limit, LOCAL_LIST_MAX_BYTES);
+    let Ok(answer) = asking.await else {
         return Vec::new();
     };
     let list: Value = serde_json::from_str(&answer.body).unwrap_or_default();
@@ -447,6 +452,7 @@ mod tests {
     use super::*;
     use ekiden_config::FixedEnv;
     use ekiden_sim::{Script, Upstream};
+    use tokio::io::AsyncWriteExt;
     use tokio::task::JoinSet;
 
     #[tokio::test]
@@ -468,6 +474,29 @@ mod tests {
 
         tasks.shutdown().await;
         assert!(models(&there, LOCAL_WAIT).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn g08_a_list_without_end_is_read_up_to_a_bound() {
+        let endless = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = BaseUrl::parse(&format!("http://{}/v1", endless.local_addr().unwrap())).unwrap();
+        let serving = async {
+            let (mut stream, _) = endless.accept().await.unwrap();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"data\": [";
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let model = "{\"id\": \"m\"},".repeat(1_000);
+            let mut sent = 0;
+            // Until whoever reads has had enough.
+            while stream.write_all(model.as_bytes()).await.is_ok() {
+                sent += model.len();
+            }
+            sent
+        };
+        let asking = models(&at, Duration::from_secs(3_600));
+        let (models, sent) = tokio::join!(asking, serving);
+        assert!(models.is_empty());
+        // What lies in the buffers of the system was not read.
+        assert!(sent < LOCAL_LIST_MAX_BYTES + (32 << 20), "{sent}");
     }
 
     #[tokio::test]

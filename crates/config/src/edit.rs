@@ -173,7 +173,7 @@ pub enum EditError {
 }
 
 impl EditError {
-    /// What is wrong; of a file that the parser refuses, everything, hints and all.
+    /// What is wrong; of a file that the parser refuses, all that refuses it, hints and all.
     #[must_use]
     pub fn say(&self, language: Language) -> String {
         match self {
@@ -190,7 +190,7 @@ impl EditError {
                 why = why.say(language),
             ),
             Self::NoSuch(mistake) | Self::Refused(mistake) => mistake.message(language),
-            Self::Invalid(problems) => problems.say(language),
+            Self::Invalid(problems) => problems.say_errors(language),
             Self::Io { path, why } => say!(
                 language,
                 "{path}: {why}",

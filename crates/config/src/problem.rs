@@ -67,11 +67,14 @@ impl Problems {
     /// Puts problems into the order of the file and looks their places up.
     pub(crate) fn of(file: &str, text: &str, mut drafts: Vec<Draft>) -> Self {
         drafts.sort_by_key(|draft| draft.span.as_ref().map(|span| span.start));
-        let list = drafts.into_iter().enumerate().map(|(at, draft)| Problem {
-            severity: draft.severity,
+        let mut errors = 0;
+        let list = drafts.into_iter().enumerate().map(|(at, draft)| {
+            let is_error = draft.severity == Severity::Error;
             // Looking a place up reads all lines before it.
-            place: draft.span.filter(|_| at < SHOWN_MAX).map(|span| Place::of(text, span)),
-            mistake: draft.mistake,
+            let shown = at < SHOWN_MAX || (is_error && errors < SHOWN_MAX);
+            errors += usize::from(is_error);
+            let place = draft.span.filter(|_| shown).map(|span| Place::of(text, span));
+            Problem { severity: draft.severity, place, mistake: draft.mistake }
         });
         Self { file: file.to_owned(), list: list.collect() }
     }
@@ -110,9 +113,21 @@ impl Problems {
     /// All of them as people read them, over several lines.
     #[must_use]
     pub fn say(&self, language: Language) -> String {
-        let told = self.list.iter().take(SHOWN_MAX).map(|problem| self.told(problem, language));
+        self.say_of(self.list.iter().collect(), language)
+    }
+
+    /// The same of those alone that refuse the configuration: what else is odd about a file has
+    /// nothing to do with a refusal.
+    #[must_use]
+    pub fn say_errors(&self, language: Language) -> String {
+        let errors = self.list.iter().filter(|problem| problem.severity == Severity::Error);
+        self.say_of(errors.collect(), language)
+    }
+
+    fn say_of(&self, list: Vec<&Problem>, language: Language) -> String {
+        let told = list.iter().take(SHOWN_MAX).map(|problem| self.told(problem, language));
         let mut out = told.collect::<Vec<_>>().join("\n");
-        if let Some(more @ 1..) = self.list.len().checked_sub(SHOWN_MAX) {
+        if let Some(more @ 1..) = list.len().checked_sub(SHOWN_MAX) {
             out.push_str(&say!(language, "\nand {more} more\n", "\n还有 {more} 处\n", more));
         }
         out

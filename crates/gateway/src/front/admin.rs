@@ -36,7 +36,7 @@ use ekiden_store::Store;
 use crate::body::Body;
 use crate::front::Front;
 use crate::front::client;
-use crate::front::intake::{self, Raw};
+use crate::front::intake::{self, IntakeError, Raw};
 use crate::front::limits::Bound;
 use crate::front::reply::{json, plain};
 use crate::plan::{Plan, QueueRuntime};
@@ -279,7 +279,16 @@ where
     // Of its own, so that letting go works when calls hold all there is.
     let room = Bound::new(most_bytes);
     let read = intake::read(headers, body, most_bytes, &room).await;
-    let Raw { bytes, codings, held: _held } = read.map_err(Refusal::Intake)?;
+    let Raw { bytes, codings, held: _held } = read.map_err(|error| match error {
+        // The settings bound calls, not what is asked here.
+        IntakeError::TooLarge(most) | IntakeError::NoRoom(most) => Refusal::TooLarge(most),
+        error @ (IntakeError::Slow
+        | IntakeError::Cut
+        | IntakeError::UnknownCoding(_)
+        | IntakeError::BadCoding
+        | IntakeError::Body(_)
+        | IntakeError::Internal) => Refusal::Intake(error),
+    })?;
     if !codings.is_empty() {
         return Err(Box::new(Refusal::Coded));
     }

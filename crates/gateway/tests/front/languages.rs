@@ -118,6 +118,51 @@ async fn g07_our_own_interface_refuses_in_the_language_that_is_asked_for() {
     ] {
         told_in_both(&world, &bad).await;
     }
+    let large = Bad { body: " ".repeat(64 << 10 | 1), ..bad(Method::POST, "/api/v1/pause", "") };
+    told_in_both(&world, &large).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g14_a_body_that_is_too_large_for_our_own_interface_names_its_own_bound() {
+    let world = World::on_file(SETTINGS, "ok:Yes.");
+    for (method, path, most) in [
+        (Method::POST, "/api/v1/pause", 64_usize << 10),
+        (Method::PUT, "/api/v1/providers/chat/key", 64 << 10),
+        (Method::POST, "/api/v1/import", 4 << 20),
+    ] {
+        let ask = |size: usize| world.send(request(method.clone(), path, &[], " ".repeat(size)));
+        let refused = ask(most + 1).await;
+        assert_eq!(
+            (refused.status, &refused.json()["error"]["code"]),
+            (413, &json!("body_too_large"))
+        );
+        let told = refused.message();
+        assert!(told.contains(&most.to_string()) && !told.contains("limits."), "{told}");
+        assert_eq!(ask(most).await.status, 400, "no JSON, but not too large");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g07_a_refusal_tells_what_refuses_and_no_warning_of_another_line() {
+    let settings = format!(
+        "{SETTINGS}\n[providers.warned]\n\
+        base_url = \"http://127.0.0.1:9\"\ndialect = \"openai-chat\"\napi_key_env = \"NOT_SET\"\n"
+    );
+    let world = World::on_file(&settings, "ok:Yes.");
+    let hash = world.get("/api/v1/settings").await.json()["hash"].clone();
+    let path = "providers.new.base_url";
+    let changes =
+        json!({ "changes": [{ "do": "set", "path": path, "value": "http://127.0.0.1:8" }] });
+    let headers = [("if-match", hash.as_str().expect("a hash"))];
+    let patch = request(Method::PATCH, "/api/v1/settings", &headers, changes.to_string());
+    let told = world.send(patch).await.message();
+    assert!(told.starts_with("error: provider `new` has no `dialect`"), "{told}");
+    assert!(!told.contains("NOT_SET"), "{told}");
+    let folder = world.folder.as_ref().expect("a folder").path();
+    std::fs::write(folder.join("config.toml"), format!("{settings}[queues.x]\nretries = 99\n"))
+        .expect("written");
+    let told = world.post("/api/v1/settings/reload", &json!({})).await.message();
+    assert!(told.starts_with("error: `retries`") && !told.contains("NOT_SET"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use ekiden_config::edit::EditError;
-use ekiden_config::{Budget, Config, KeysError, Language, Problems, say};
+use ekiden_config::{Budget, Config, KeysError, Language, Problems, say, show_size_bytes};
 use ekiden_dialect::Dialect;
 use ekiden_store::Trouble;
 
@@ -28,6 +28,8 @@ use super::state::SettingsProblem;
 pub(super) enum Refusal {
     /// The body did not come, or is coded.
     Intake(IntakeError),
+    /// It is larger than a body of ours may be, in bytes.
+    TooLarge(u64),
     Coded,
     Query(QueryFault),
     /// `detail` is the reader's own word, in English; `None`: it could show a key.
@@ -190,6 +192,7 @@ impl Refusal {
             | Self::NoOpenCall(_)
             | Self::Tokens(TokensError::Unknown)
             | Self::Edit(EditError::NoSuch(_)) => StatusCode::NOT_FOUND,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AmbiguousSession
             | Self::NotConfirmed(_)
             | Self::Unusable(_)
@@ -218,6 +221,7 @@ impl Refusal {
             Self::Intake(_) | Self::Coded | Self::Unfit(_) | Self::Tokens(TokensError::BadName) => {
                 "bad_body"
             }
+            Self::TooLarge(_) => "body_too_large",
             Self::NoSuch(what, _) => what.code(),
             Self::NoProvider { .. } => "no_such_provider",
             Self::NoCall(_) | Self::NoOpenCall(_) => "no_such_call",
@@ -248,6 +252,13 @@ impl Refusal {
     fn message(&self, language: Language) -> String {
         match self {
             Self::Intake(error) => error.say(language),
+            Self::TooLarge(most) => say!(
+                language,
+                "the body is larger than {size} ({most} bytes), the most that this takes; no setting changes that",
+                "请求体大于 {size}（{most} 字节），即这里的上限；没有设置可以改变它",
+                size = show_size_bytes(*most),
+                most,
+            ),
             Self::Coded => say!(
                 language,
                 "the body must come without a content coding",
@@ -294,7 +305,7 @@ impl Refusal {
             }
             Self::Edit(error) => error.say(language),
             Self::Unusable(problems) => unusable(problems, language),
-            Self::Invalid(problems) => problems.say(language),
+            Self::Invalid(problems) => problems.say_errors(language),
             Self::At(place, refusal) => at(place, refusal, language),
             Self::Tokens(error) => error.say(language),
             Self::NotKept(why) => why.say(language),
@@ -341,6 +352,7 @@ impl Refusal {
                 "请写 true、3、\"45s\"、[\"a\"] 或 {\"name\": \"text\"}",
             ),
             Self::Intake(_)
+            | Self::TooLarge(_)
             | Self::Coded
             | Self::Query(_)
             | Self::Body { detail: None, .. }
@@ -372,6 +384,7 @@ impl Refusal {
                 EditError::Conflict { .. } | EditError::ReadOnly { .. } | EditError::Io { .. },
             )
             | Self::Intake(_)
+            | Self::TooLarge(_)
             | Self::Coded
             | Self::Query(_)
             | Self::Body { .. }
