@@ -113,7 +113,7 @@ impl Problems {
     /// All of them as people read them, over several lines.
     #[must_use]
     pub fn say(&self, language: Language) -> String {
-        self.say_of(self.list.iter().collect(), language)
+        self.say_of(&self.list.iter().collect::<Vec<_>>(), language)
     }
 
     /// The same of those alone that refuse the configuration: what else is odd about a file has
@@ -121,10 +121,10 @@ impl Problems {
     #[must_use]
     pub fn say_errors(&self, language: Language) -> String {
         let errors = self.list.iter().filter(|problem| problem.severity == Severity::Error);
-        self.say_of(errors.collect(), language)
+        self.say_of(&errors.collect::<Vec<_>>(), language)
     }
 
-    fn say_of(&self, list: Vec<&Problem>, language: Language) -> String {
+    fn say_of(&self, list: &[&Problem], language: Language) -> String {
         let told = list.iter().take(SHOWN_MAX).map(|problem| self.told(problem, language));
         let mut out = told.collect::<Vec<_>>().join("\n");
         if let Some(more @ 1..) = list.len().checked_sub(SHOWN_MAX) {

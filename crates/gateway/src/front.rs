@@ -243,7 +243,7 @@ impl Front {
         let (request, held) =
             self.read(dialect, config, &parts.headers, body).await.map_err(refuse)?;
         let facts = request.facts();
-        let queue = self.look_up(plan, dialect, &facts.model).await?;
+        let queue = self.look_up(plan, asker, &facts.model).await?;
         may_call(token, &queue.id, asker)?;
         let payer: Option<Arc<str>> = token.map(|token| token.id.as_str().into());
         let reserved = self.reserve(token.zip(payer.as_ref()), facts, &queue, asker)?;
@@ -347,7 +347,7 @@ impl Front {
     async fn look_up(
         &self,
         plan: &Arc<Plan>,
-        dialect: Dialect,
+        asker: Asker,
         model: &str,
     ) -> Result<Arc<QueueRuntime>, Box<Response<Body>>> {
         let found = match plan.config().lookup(model, &BTreeSet::new()) {
@@ -358,16 +358,16 @@ impl Front {
                 plan.direct(&provider.id, model, self.core.names())
             }
             Lookup::Queue { via: Via::First, .. } | Lookup::Unknown { .. } => {
-                return Box::pin(self.look_up_deleted(plan, dialect, model)).await;
+                return Box::pin(self.look_up_deleted(plan, asker, model)).await;
             }
         };
-        found.ok_or_else(|| Box::new(models::unknown(dialect, model, &[])))
+        found.ok_or_else(|| Box::new(models::unknown(asker, model, &[])))
     }
 
     async fn look_up_deleted(
         &self,
         plan: &Arc<Plan>,
-        dialect: Dialect,
+        asker: Asker,
         model: &str,
     ) -> Result<Arc<QueueRuntime>, Box<Response<Body>>> {
         let deleted = self.stored(|store| store.deleted_queues()).await;
@@ -382,7 +382,7 @@ impl Front {
             Lookup::Direct { .. } => (None, Vec::new()),
             Lookup::Unknown { nearest } => (None, nearest),
         };
-        queue.ok_or_else(|| Box::new(models::unknown(dialect, model, &nearest)))
+        queue.ok_or_else(|| Box::new(models::unknown(asker, model, &nearest)))
     }
 
     /// Reads the store where waiting for a disk hurts nobody.

@@ -356,10 +356,12 @@ impl Core {
             || problems.file.clone(),
             |at| format!("{}:{}:{}", problems.file, at.line, at.column),
         );
-        // The journal is kept, and read in any language: these words are one of its values.
-        let message = first.map(|one| one.mistake.message(Language::English)).unwrap_or_default();
+        // The journal is kept, and read in any language.
+        let told = |language| first.map(|one| one.mistake.message(language)).unwrap_or_default();
+        let (message, chinese) = (told(Language::English), told(Language::Chinese));
+        let code = first.map_or("", |one| one.mistake.code()).into();
         held.refused = Some(problems.clone());
-        self.note(None, What::SettingsRefused { place: place.into(), message });
+        self.note(None, What::SettingsRefused { place: place.into(), code, message, chinese });
         self.changed_settings();
         self.tell_of_settings(&SettingsTold::Refused(problems));
     }

@@ -151,8 +151,12 @@ pub enum What {
     SettingsRefused {
         /// File, line and column of the first problem, as far as it has a place.
         place: Arc<str>,
-        /// What is wrong there.
+        /// Its code, which stays; empty: an older version kept none.
+        code: Arc<str>,
+        /// What is wrong there, in English.
         message: String,
+        /// The same in Chinese; empty: an older version kept none.
+        chinese: String,
     },
     /// Calls no longer persist (P5).
     Paused {
@@ -247,7 +251,10 @@ impl What {
             }
             Self::Repaired { param, .. } => *param = cut(param),
             Self::QueueGone { asked, .. } => *asked = cut(asked).into(),
-            Self::SettingsRefused { message, .. } => *message = masked(message, &[]),
+            Self::SettingsRefused { message, chinese, .. } => {
+                *message = masked(message, &[]);
+                *chinese = masked(chinese, &[]);
+            }
             Self::Lifted { .. }
             | Self::OnTrial { .. }
             | Self::Warmed { .. }

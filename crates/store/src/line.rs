@@ -81,9 +81,15 @@ impl Line {
                 ..Self::default()
             },
             What::SettingsTaken => Self::default(),
-            What::SettingsRefused { place, message } => Self {
+            // The columns of an error, as it is one.
+            What::SettingsRefused { place, code, message, chinese } => Self {
                 other: Some(Arc::clone(place)),
-                evidence: Evidence { message: Some(message.clone()), ..Evidence::default() },
+                evidence: Evidence {
+                    code: (!code.is_empty()).then(|| code.to_string()),
+                    param: (!chinese.is_empty()).then(|| chinese.clone()),
+                    message: Some(message.clone()),
+                    ..Evidence::default()
+                },
                 ..Self::default()
             },
             What::Paused { session } | What::Resumed { session } => {
@@ -143,7 +149,9 @@ impl Line {
             "settings_taken" => What::SettingsTaken,
             "settings_refused" => What::SettingsRefused {
                 place: self.other?,
+                code: self.evidence.code.unwrap_or_default().into(),
                 message: self.evidence.message.unwrap_or_default(),
+                chinese: self.evidence.param.unwrap_or_default(),
             },
             "paused" => What::Paused { session: self.session },
             "resumed" => What::Resumed { session: self.session },

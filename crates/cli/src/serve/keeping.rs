@@ -103,7 +103,9 @@ impl Say for Where<'_> {
     fn english(&self) -> String {
         match (&self.0.folder, &self.0.why_not) {
             (Some(folder), _) => format!("state in {}", folder.display()),
-            (None, Some(why)) => format!("nothing outlives this process: {why}"),
+            (None, Some(why)) => {
+                format!("nothing outlives this process: {}", why.say(Language::English))
+            }
             (None, None) => "nothing outlives this process".to_owned(),
         }
     }
@@ -111,7 +113,9 @@ impl Say for Where<'_> {
     fn chinese(&self) -> String {
         match (&self.0.folder, &self.0.why_not) {
             (Some(folder), _) => format!("状态保存在 {}", folder.display()),
-            (None, Some(why)) => format!("进程结束后不保留任何状态：{why}"),
+            (None, Some(why)) => {
+                format!("进程结束后不保留任何状态：{}", why.say(Language::Chinese))
+            }
             (None, None) => "进程结束后不保留任何状态".to_owned(),
         }
     }

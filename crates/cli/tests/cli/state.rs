@@ -112,6 +112,8 @@ fn g12_a_folder_that_cannot_be_used_does_not_stop_serving() {
     assert!(served.greeting.contains("nothing outlives this process: "), "{}", served.greeting);
     assert_eq!(call(&served, "s").0, 200);
     assert!(served.ask("GET /api/v1/state", "").1.contains("\"why_not\":\"the state folder"));
+    let chinese = "GET /api/v1/state HTTP/1.1\r\naccept-language: zh\r\nx-none:";
+    assert!(served.ask(chinese, "").1.contains("\"why_not\":\"状态文件夹"));
 }
 
 #[test]

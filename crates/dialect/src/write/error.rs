@@ -182,22 +182,13 @@ pub fn not_found(dialect: Dialect, message: &str) -> Reply {
     error(dialect, Fault::NotFound, message, None)
 }
 
-/// 404 for a model that does not exist, with the nearest names that do (R1).
+/// 404 for a model that does not exist (R1), in whatever words.
 #[must_use]
-pub fn unknown_model(dialect: Dialect, asked: &str, nearest: &[&str]) -> Reply {
-    let mut message = format!("The model `{asked}` does not exist here.");
-    match nearest {
-        [] => message.push_str(" `GET /v1/models` lists what does."),
-        [only] => message.push_str(&format!(" Did you mean `{only}`?")),
-        [rest @ .., last] => {
-            let rest = rest.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
-            message.push_str(&format!(" Did you mean {} or `{last}`?", rest.join(", ")));
-        }
-    }
+pub fn unknown_model(dialect: Dialect, message: &str) -> Reply {
     Parts {
         code: Some("model_not_found"),
         param: Some("model"),
-        ..Parts::of(Fault::NotFound, &message)
+        ..Parts::of(Fault::NotFound, message)
     }
     .reply(dialect, Fault::NotFound.status())
 }

@@ -124,7 +124,9 @@ impl Front {
                 let wish = taken(headers, body, Form::Release).await?;
                 self.release(&wish)?
             }
-            Op::Journal | Op::Ledger | Op::Attempts => self.kept(operation.op, query).await,
+            Op::Journal | Op::Ledger | Op::Attempts => {
+                self.kept(operation.op, query, language).await
+            }
             Op::DryRun => {
                 let queue = queue_of(plan, &name)?;
                 let wish = taken(headers, body, Form::DryRun).await?;
@@ -242,7 +244,7 @@ impl Front {
     }
 
     /// What is asked of the store.
-    async fn kept(&self, op: Op, query: Query) -> Response<Body> {
+    async fn kept(&self, op: Op, query: Query, language: Language) -> Response<Body> {
         if op == Op::Ledger {
             let (filter, most) = ledger::filter(&query);
             let by = filter.by;
@@ -259,7 +261,7 @@ impl Front {
         }
         let (filter, most) = journal::filter(&query);
         let entries = self.stored(move |store| written(store).journal_page(&filter, most)).await;
-        done(&journal::shown(&entries, most))
+        done(&journal::shown(&entries, most, language))
     }
 }
 

@@ -46,17 +46,18 @@ impl Front {
         B: http_body::Body<Data = Bytes> + Send,
     {
         let dialect = Dialect::AnthropicMessages;
+        let asker = Asker::of(dialect, &parts.headers);
         let config = plan.config();
         let (request, _held) = match self.read(dialect, config, &parts.headers, body).await {
             Ok(read) => read,
-            Err(error) => return error.into_response(Asker::of(dialect, &parts.headers)),
+            Err(error) => return error.into_response(asker),
         };
         let facts = request.facts();
-        let queue = match self.look_up(plan, dialect, &facts.model).await {
+        let queue = match self.look_up(plan, asker, &facts.model).await {
             Ok(queue) => queue,
             Err(unknown) => return *unknown,
         };
-        if let Err(refusal) = may_call(token, &queue.id, Asker::of(dialect, &parts.headers)) {
+        if let Err(refusal) = may_call(token, &queue.id, asker) {
             return *refusal;
         }
         let fields = &config.session_fields;

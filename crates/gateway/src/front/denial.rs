@@ -72,6 +72,43 @@ pub(crate) enum Denial {
     Socket,
 }
 
+/// A model that is not there, with the nearest names that are (R1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UnknownModel<'a> {
+    pub(crate) asked: &'a str,
+    pub(crate) nearest: &'a [String],
+}
+
+impl UnknownModel<'_> {
+    pub(crate) fn say(&self, language: Language) -> String {
+        let nearest: Vec<String> = self.nearest.iter().map(|name| format!("`{name}`")).collect();
+        let asked = self.asked;
+        match nearest.as_slice() {
+            [] => say!(
+                language,
+                "The model `{asked}` does not exist here. `GET /v1/models` lists what does.",
+                "这里没有模型 `{asked}`。`GET /v1/models` 列出现有的。",
+                asked,
+            ),
+            [only] => say!(
+                language,
+                "The model `{asked}` does not exist here. Did you mean {only}?",
+                "这里没有模型 `{asked}`。是否想用 {only}？",
+                asked,
+                only,
+            ),
+            [rest @ .., last] => say!(
+                language,
+                "The model `{asked}` does not exist here. Did you mean {rest} or {last}?",
+                "这里没有模型 `{asked}`。是否想用 {rest} 或 {last}？",
+                asked,
+                rest = language.list(rest),
+                last,
+            ),
+        }
+    }
+}
+
 impl Unauthorized {
     pub(crate) fn say(self, language: Language) -> String {
         match self {
@@ -200,5 +237,26 @@ impl Denial {
                 "这里没有 WebSocket；请用 POST /v1/responses。",
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r01_an_unknown_model_is_told_with_the_nearest_names() {
+        let told = |names: &[&str], language| {
+            let nearest: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            UnknownModel { asked: "x", nearest: &nearest }.say(language)
+        };
+        assert_eq!(
+            told(&["a", "b", "c"], Language::English),
+            "The model `x` does not exist here. Did you mean `a`, `b` or `c`?"
+        );
+        assert!(told(&["a"], Language::English).ends_with("Did you mean `a`?"));
+        assert!(told(&[], Language::English).contains("GET /v1/models"));
+        let chinese = told(&["a", "b", "c"], Language::Chinese);
+        assert_eq!(chinese, "这里没有模型 `x`。是否想用 `a`、`b` 或 `c`？");
     }
 }

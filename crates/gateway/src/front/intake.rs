@@ -3,6 +3,8 @@
 //! It refuses to hold what nobody allowed: a body that is announced too large, or for which there is
 //! no room, is not read at all; room is taken by what has come, not by what is announced (G14).
 
+mod words;
+
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -261,13 +263,7 @@ impl IntakeError {
                 "The body does not follow the coding that `content-encoding` names.",
                 "请求体与 `content-encoding` 所写的编码不符。",
             ),
-            // The reader's words, which are its developer's, stay as they are.
-            Self::Body(body) => say!(
-                language,
-                "{what}",
-                "请求体不合要求：{what}",
-                what = capitalised(&body.to_string()),
-            ),
+            Self::Body(body) => words::of_body(body, language),
             Self::Internal => say!(
                 language,
                 "Reading the body failed; it is a bug of ours.",
@@ -275,11 +271,4 @@ impl IntakeError {
             ),
         }
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).chain(['.']).collect())
 }

@@ -12,7 +12,8 @@ use ekiden_dialect::Dialect;
 use ekiden_dialect::write::{self, ModelEntry};
 
 use crate::body::Body;
-use crate::front::reply::response;
+use crate::front::denial::UnknownModel;
+use crate::front::reply::{Asker, response};
 use crate::front::route::guess;
 use crate::plan::Plan;
 use crate::tokens::Token;
@@ -106,18 +107,20 @@ pub(crate) fn one(
         }
         Lookup::Direct { .. } if token.is_none_or(|token| token.may_call(id)) => (id, None),
         Lookup::Queue { .. } | Lookup::Direct { .. } => {
-            return unknown(guess("", headers), id, &[]);
+            return unknown(Asker::of(guess("", headers), headers), id, &[]);
         }
-        Lookup::Unknown { nearest } => return unknown(guess("", headers), id, &nearest),
+        Lookup::Unknown { nearest } => {
+            return unknown(Asker::of(guess("", headers), headers), id, &nearest);
+        }
     };
     response(write::model(&ModelEntry { id, name, created_s, window: window.map(u64::from) }))
 }
 
 /// 404 with the nearest names.
-pub(crate) fn unknown(dialect: Dialect, asked: &str, nearest: &[String]) -> Response<Body> {
+pub(crate) fn unknown(asker: Asker, asked: &str, nearest: &[String]) -> Response<Body> {
     let asked: String = asked.chars().filter(|c| !c.is_control()).take(120).collect();
-    let nearest: Vec<&str> = nearest.iter().map(String::as_str).collect();
-    response(write::unknown_model(dialect, &asked, &nearest))
+    let message = UnknownModel { asked: &asked, nearest }.say(asker.language);
+    response(write::unknown_model(asker.dialect, &message))
 }
 
 #[cfg(test)]

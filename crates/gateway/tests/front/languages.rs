@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, CHAT, MESSAGES, SETTINGS, World, hello, request};
 
+/// Anthropic's count of tokens.
+const COUNT: &str = "/v1/messages/count_tokens";
+
 const CHINESE: (&str, &str) = ("accept-language", "zh-CN,zh;q=0.9,en;q=0.8");
 
 /// A request that is refused.
@@ -207,9 +210,16 @@ async fn g07_a_file_that_is_refused_is_told_in_the_language_that_is_asked_for() 
     assert_eq!(refused(&english)["message"], "`reset_hour` is out of bounds: 99");
     assert_eq!(refused(&chinese)["message"], "`reset_hour` 超出范围：99");
     assert_eq!(refused(&chinese)["hint"], "`reset_hour` 应为 0 到 23 的整数");
-    // The journal is one for everybody, in values and in English.
-    let journal = ask(&world, &bad(Method::GET, "/api/v1/journal", ""), &[CHINESE]).await;
-    assert!(!is_chinese(&journal.text().replace("默认模板", "")), "{}", journal.text());
+    // The journal is one for everybody, in values; what is wrong with settings is kept in both.
+    for (languages, message) in [
+        (&[][..], "`reset_hour` is out of bounds: 99"),
+        (&[CHINESE][..], "`reset_hour` 超出范围：99"),
+    ] {
+        let path = "/api/v1/journal?what=settings_refused";
+        let journal = ask(&world, &bad(Method::GET, path, ""), languages).await.json();
+        let entry = &journal["entries"][0];
+        assert_eq!((&entry["message"], &entry["code"]), (&json!(message), &json!("out_of_bounds")));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -235,6 +245,12 @@ async fn g09_who_is_turned_away_hears_it_in_the_language_that_is_asked_for() {
         ),
         bad(Method::POST, CHAT, "{"),
         bad(Method::POST, MESSAGES, "{}"),
+        api(Method::POST, CHAT, &json!({ "model": 1, "messages": [] })),
+        api(Method::POST, CHAT, &json!({ "model": "default" })),
+        api(Method::POST, CHAT, &json!({ "model": "defualt", "messages": [] })),
+        api(Method::POST, MESSAGES, &json!({ "model": "nobody's", "messages": [] })),
+        api(Method::POST, COUNT, &json!({ "model": "nobody's", "messages": [] })),
+        bad(Method::GET, "/v1/models/defualt", ""),
         api(Method::POST, "/v1/responses", &hello),
         bad(Method::GET, "/v1/responses", ""),
         bad(Method::GET, "/nowhere", ""),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ekiden_gateway::state::{self, Kept};
+use ekiden_config::Language;
+use ekiden_gateway::state::{self, Kept, WhyNot};
 use ekiden_gateway::{CoreOptions, Gateway};
 
 use crate::desk::{Desk, ask, get, kinds};
@@ -80,7 +81,7 @@ async fn g12_a_folder_that_cannot_be_used_does_not_stop_serving() {
     std::fs::write(&desk.state, "a file where the folder should be").unwrap();
     let kept = state::open(Some(&desk.state), &desk.config()).unwrap();
     assert!(kept.store.is_none());
-    let why = kept.keeping.why_not.clone().unwrap();
+    let why = kept.keeping.why_not.as_ref().unwrap().say(Language::English);
     assert!(why.contains(&desk.state.display().to_string()), "{why}");
     let options = CoreOptions { keeping: kept.keeping, ..desk.options() };
     let gateway = Gateway::in_process(desk.config(), options);
@@ -93,11 +94,13 @@ async fn g12_a_folder_that_cannot_be_used_does_not_stop_serving() {
     std::fs::write(desk.state.join(ekiden_store::FILE_NAME), "no database").unwrap();
     let kept = state::open(Some(&desk.state), &desk.config()).unwrap();
     assert!(kept.store.is_none() && kept.folder.is_some());
-    assert!(kept.keeping.why_not.as_ref().unwrap().contains("damaged"));
+    let why = kept.keeping.why_not.as_ref().unwrap();
+    assert!(why.say(Language::English).contains("is damaged: "), "{why:?}");
+    assert!(why.say(Language::Chinese).contains(" 已损坏（"), "{why:?}");
     let text = std::fs::read_to_string(desk.state.join(ekiden_store::FILE_NAME)).unwrap();
     assert_eq!(text, "no database");
     let no_home = state::open(None, &desk.config()).unwrap();
-    assert!(no_home.keeping.why_not.is_some());
+    assert_eq!(no_home.keeping.why_not, Some(WhyNot::NoHome));
     let gateway = Gateway::in_process(desk.config(), desk.options());
     assert!(Arc::strong_count(gateway.core()) > 0);
 }

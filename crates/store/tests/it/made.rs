@@ -215,6 +215,8 @@ impl Chance {
             14 => What::SettingsTaken,
             15 => What::SettingsRefused {
                 place: "/etc/ekiden.toml:3:5".into(),
+                code: "unknown_key".into(),
+                chinese: "没有键 `sk-ant-0123456789abcdef`".repeat(20),
                 message: "unknown key `sk-ant-0123456789abcdef`".repeat(20),
             },
             16 => What::Slept { ms: self.time() },

@@ -13,6 +13,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use ekiden_config::Language;
 use ekiden_engine::Speed;
 use ekiden_store::{CallRow, Ending, Record};
 
@@ -20,7 +21,7 @@ use crate::body::{Body, BodySender};
 use crate::changes::{Change, Opened, Read};
 use crate::core::Core;
 use crate::front::Front;
-use crate::front::client::text;
+use crate::front::client::{language, text};
 use crate::front::limits::Share;
 use crate::front::serve::{Stage, reached};
 
@@ -117,10 +118,10 @@ impl Front {
         };
         let (sender, body) = Body::stream(AHEAD_BYTES_MAX);
         let core = Arc::clone(&self.core);
-        let stage = self.stage.clone();
+        let (stage, language) = (self.stage.clone(), language(headers));
         drop(self.core.tasks().spawn(async move {
             let _place = place;
-            tell(core, sender, from, stage).await;
+            tell(core, sender, (from, language), stage).await;
         }));
         let mut response = Response::new(body);
         let kind = HeaderValue::from_static("text/event-stream");
@@ -144,7 +145,12 @@ fn number(instance: &str, id: &str) -> Option<u64> {
     id.trim().strip_prefix(instance)?.strip_prefix('-')?.parse().ok()
 }
 
-async fn tell(core: Arc<Core>, sender: BodySender, from: From, mut stage: watch::Receiver<Stage>) {
+async fn tell(
+    core: Arc<Core>,
+    sender: BodySender,
+    (from, language): (From, Language),
+    mut stage: watch::Receiver<Stage>,
+) {
     let changes = &core.changes;
     let mut news = changes.watch();
     let mut at = match from {
@@ -174,7 +180,7 @@ async fn tell(core: Arc<Core>, sender: BodySender, from: From, mut stage: watch:
         }
         for (number, change) in (first..).zip(&list) {
             at = number;
-            if let Some(event) = Event::of(change) {
+            if let Some(event) = Event::of(change, language) {
                 sender.send(frame(core.instance(), number, &event));
             }
         }
@@ -193,9 +199,9 @@ fn frame(instance: &str, number: u64, event: &Event) -> Bytes {
 
 impl Event {
     /// `None`: nobody looks at it.
-    fn of(change: &Change) -> Option<Self> {
+    fn of(change: &Change, language: Language) -> Option<Self> {
         match change {
-            Change::Kept(record) => Self::of_record(record),
+            Change::Kept(record) => Self::of_record(record, language),
             Change::Opened(opened) => {
                 let Opened { call, session, agent, queue, began_ms } = &**opened;
                 Some(Self::CallOpened {
@@ -214,9 +220,9 @@ impl Event {
         }
     }
 
-    fn of_record(record: &Record) -> Option<Self> {
+    fn of_record(record: &Record, language: Language) -> Option<Self> {
         match record {
-            Record::Journal(entry) => Some(Self::Journal(Line::of(entry))),
+            Record::Journal(entry) => Some(Self::Journal(Line::of(entry, language))),
             Record::Attempt(row) => Some(Self::Attempt(AttemptLine::of(row))),
             Record::Call(row) => Some(Self::CallEnded(CallLine::of(row))),
             Record::Verified { place, .. } => Some(Self::Verified(PlaceNamed::of(place))),

@@ -1,12 +1,13 @@
-//! The journal as JSON: codes, names and spans, no sentences (R32).
+//! The journal as JSON: codes, names and spans, no sentences (R32) but what is wrong with settings.
 //!
-//! It refuses to word anything, so that each page words it in its reader's language.
+//! It refuses to word anything else, so that each page words it in its reader's language.
 
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use ekiden_config::Language;
 use ekiden_engine::{Clock, LiftedBy, Mode, WaitFor};
 use ekiden_store::{Entry, JournalFilter, Place, Told, Waited, What};
 
@@ -124,6 +125,10 @@ enum Happened {
     SettingsRefused {
         /// File, line and column of the first problem.
         place: Arc<str>,
+        /// For programs (docs/settings.md lists them); left out where an older version kept none.
+        #[serde(skip_serializing_if = "str::is_empty")]
+        code: Arc<str>,
+        /// For people, in Chinese where `Accept-Language` prefers it, else in English.
         message: String,
     },
     /// Calls no longer persist.
@@ -173,21 +178,21 @@ pub(super) fn filter(query: &Query) -> (JournalFilter, usize) {
 }
 
 /// Newest first, as it is kept.
-pub(super) fn shown(entries: &[Entry], most: usize) -> Journal {
+pub(super) fn shown(entries: &[Entry], most: usize, language: Language) -> Journal {
     let full = entries.len() >= most;
     Journal {
-        entries: entries.iter().map(Line::of).collect(),
+        entries: entries.iter().map(|entry| Line::of(entry, language)).collect(),
         next: entries.last().filter(|_| full).map(|last| last.number),
     }
 }
 
 impl Line {
-    pub(super) fn of(entry: &Entry) -> Self {
+    pub(super) fn of(entry: &Entry, language: Language) -> Self {
         Self {
             number: entry.number,
             at_ms: entry.at_ms,
             call: entry.call.clone(),
-            what: Happened::of(&entry.what),
+            what: Happened::of(&entry.what, language),
         }
     }
 }
@@ -203,7 +208,7 @@ impl PlaceNamed {
 }
 
 impl Happened {
-    fn of(what: &What) -> Self {
+    fn of(what: &What, language: Language) -> Self {
         match what.clone() {
             What::Quarantined { place, class, until_ms, parole_ms, evidence } => {
                 Self::Quarantined {
@@ -243,7 +248,13 @@ impl Happened {
             }
             What::QueueGone { asked, queue } => Self::QueueGone { asked, queue },
             What::SettingsTaken => Self::SettingsTaken,
-            What::SettingsRefused { place, message } => Self::SettingsRefused { place, message },
+            What::SettingsRefused { place, code, message, chinese } => {
+                let message = match language {
+                    Language::Chinese if !chinese.is_empty() => chinese,
+                    Language::Chinese | Language::English => message,
+                };
+                Self::SettingsRefused { place, code, message }
+            }
             What::Paused { session } => Self::Paused { session },
             What::Resumed { session } => Self::Resumed { session },
             What::Stopped { session, queue } => Self::Stopped { session, queue },

@@ -304,7 +304,7 @@ impl Front {
                 trouble: store.trouble().map(trouble),
                 dropped: store.dropped(),
                 folder: keeping.folder.as_ref().map(|folder| folder.display().to_string()),
-                why_not: keeping.why_not.clone(),
+                why_not: keeping.why_not.as_ref().map(|why| why.say(language)),
             },
             settings: SettingsState::of(self.core.settings(), language),
             pauses: self.core.pauses(),
