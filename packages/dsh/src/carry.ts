@@ -134,15 +134,22 @@ export function numbered(name: string, taken: ReadonlySet<string>): string {
   return next;
 }
 
-/** An id made from a name that nothing bears. */
+/** What stands between words; letters of scripts that put no spaces between them do too. */
+const BETWEEN_WORDS =
+  /[^\p{L}\p{N}\p{M}]+|[\u3000-\u9fff\uac00-\ud7a3\uf900-\ufaff\u{20000}-\u{3ffff}]+/u;
+
+/**
+ * An id made from a name that nothing bears. Of a name in other letters than ASCII it keeps the words
+ * that an id can hold whole, and where no letter is left it is a `queue` with the numbers of the name.
+ */
 export function unusedId(name: string, taken: ReadonlySet<string>): string {
   const words = name
     .toLowerCase()
-    .split(/[^a-z0-9]+/)
-    .filter((word) => word !== '')
-    .join('-');
-  const plain = words.slice(0, ID_CHARS_MAX);
-  const base = isId(plain) ? plain : plain === '' ? 'queue' : `queue-${plain}`;
+    .split(BETWEEN_WORDS)
+    .filter((word) => /^[a-z0-9]+$/.test(word));
+  if (!words.some((word) => /[a-z]/.test(word))) words.unshift('queue');
+  const plain = words.join('-').slice(0, ID_CHARS_MAX);
+  const base = isId(plain) ? plain : `queue-${plain}`;
   let next = base;
   for (let number = 2; taken.has(next); number += 1) next = `${base}-${number}`;
   return next;

@@ -421,6 +421,14 @@ test('r40 an export says what was set and nothing else, and comes back as it wen
   assert.equal(unusedId('My  Queue!', new Set(['my-queue'])), 'my-queue-2');
   assert.equal(unusedId('默认模板', new Set()), 'queue');
   assert.equal(unusedId('2026', new Set()), 'queue-2026');
+  for (const [name, id] of [
+    ['夜班 1', 'queue-1'],
+    ['夜班Fast模板', 'fast'],
+    ['GPT-5 备用', 'gpt-5'],
+    ['Nachtschicht für Ärzte', 'nachtschicht'],
+    ['Été', 'queue'],
+  ] as const)
+    assert.equal(unusedId(name, new Set()), id);
 });
 
 test('r40 a bad file says where it is wrong', () => {

@@ -355,20 +355,32 @@ fn numbered(name: &str, taken: &BTreeSet<String>) -> String {
     free.unwrap_or_else(|| name.to_owned())
 }
 
-/// An id made from a name that nothing bears.
+/// An id made from a name that nothing bears. An id has ASCII letters alone: of a name in other letters
+/// it keeps the words that it can hold whole, and where no letter is left that says anything it is a
+/// `queue` with the numbers of the name.
 fn unused(name: &str, taken: &BTreeSet<String>) -> String {
-    let plain = name.to_ascii_lowercase();
-    let words = plain.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let mut base: String = words.collect::<Vec<_>>().join("-").chars().take(ID_CHARS_MAX).collect();
-    if base.is_empty() {
-        base.push_str("queue");
+    let plain = name.to_lowercase();
+    // A mark belongs to the letter before it.
+    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36f}');
+    let words = plain.split(|c: char| !in_word(c) || is_unspaced(c));
+    let words = words.filter(|word| !word.is_empty() && word.is_ascii());
+    let mut words: Vec<&str> = words.collect();
+    if !words.iter().any(|word| word.contains(|c: char| c.is_ascii_alphabetic())) {
+        words.insert(0, "queue");
     }
+    let base: String = words.join("-").chars().take(ID_CHARS_MAX).collect();
     let mut numbers = 2..;
     let free = numbers.find_map(|number| {
         let next = format!("{base}-{number}");
         (!taken.contains(&next)).then_some(next)
     });
     if taken.contains(&base) { free.unwrap_or(base) } else { base }
+}
+
+/// Letters of scripts that put no spaces between words: the East Asian ones.
+const fn is_unspaced(letter: char) -> bool {
+    matches!(letter, '\u{3000}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
 }
 
 #[cfg(test)]
@@ -387,5 +399,30 @@ mod tests {
         assert_eq!(unused("My  Queue!", &taken), "my-queue-2");
         assert_eq!(unused("默认模板", &taken), "queue-2");
         assert_eq!(unused("Fast (1)", &taken), "fast-1");
+    }
+
+    #[test]
+    fn r01_an_id_says_what_it_can_of_a_name_in_other_letters() {
+        for (name, id) in [
+            ("夜班 1", "queue-1"),
+            ("1号线路", "queue-1"),
+            ("第2、3班", "queue-2-3"),
+            ("默认模板", "queue"),
+            ("夜班Fast模板", "fast"),
+            ("GPT-5 备用", "gpt-5"),
+            ("Claude备用2", "claude-2"),
+            ("Nachtschicht für Ärzte", "nachtschicht"),
+            ("Été", "queue"),
+            ("ночь 7", "queue-7"),
+            ("夜のキュー3", "queue-3"),
+            ("밤 2", "queue-2"),
+            ("2026", "queue-2026"),
+            ("e\u{301}te\u{301}", "queue"),
+            ("!", "queue"),
+        ] {
+            assert_eq!(unused(name, &BTreeSet::new()), id, "{name}");
+        }
+        let long = format!("夜{}", "7".repeat(100));
+        assert_eq!(unused(&long, &BTreeSet::new()).len(), ID_CHARS_MAX);
     }
 }
