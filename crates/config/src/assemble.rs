@@ -485,6 +485,9 @@ fn check_id(reader: &mut Reader<'_>, id: &Spanned<std::borrow::Cow<'_, str>>, of
     if is_id(text) {
         return;
     }
+    if let Err(hidden) = check::unhidden(of.section(), text) {
+        return reader.error(id.span(), hidden);
+    }
     let shown = mask::shown(text).to_owned();
     reader.error(id.span(), QueueMistake::BadId { id: shown, of });
 }

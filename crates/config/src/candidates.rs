@@ -227,6 +227,10 @@ fn known_route<'r>(
     place: &Place<'_>,
 ) -> Option<(&'r str, &'r str)> {
     let written = mask::shown(route).to_owned();
+    if let Err(hidden) = check::unhidden("candidates", route) {
+        reader.error(span, hidden);
+        return None;
+    }
     if !check::is_entry(route) {
         reader.error(span, CandidateMistake::Line { written });
         return None;

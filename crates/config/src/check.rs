@@ -16,17 +16,71 @@ use crate::value::{self, UnitError, Value};
 pub(crate) const ENTRY_MAX_CHARS: usize = 300;
 
 /// Whether a text is one line that reads as it is written: no control characters, no separators of lines
-/// or paragraphs, and none of those that turn the direction of what follows (Unicode's property
-/// `Bidi_Control`).
+/// or paragraphs, and nothing invisible.
 #[must_use]
 pub fn is_line(text: &str) -> bool {
-    !text.chars().any(|c| {
-        c.is_control()
-            || matches!(
-                c,
-                '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            )
-    })
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    !text.contains(breaks) && hidden(text).is_none()
+}
+
+/// The first character of a text that nobody sees, and which one it is, from 1: those that turn the
+/// direction of what follows (Unicode's `Bidi_Control`), those without width, fillers, tags and the soft
+/// hyphen (the letters of `Default_Ignorable_Code_Point` but for variation selectors). A joiner between
+/// letters or pictures that it joins is seen by what it does.
+pub(crate) fn hidden(text: &str) -> Option<(usize, char)> {
+    let mut before = None;
+    let mut letters = text.chars().zip(1..).peekable();
+    while let Some((letter, at)) = letters.next() {
+        let after = letters.peek().map(|(after, _)| *after);
+        let invisible = match letter {
+            '\u{200c}' | '\u{200d}' => {
+                ![before, after].into_iter().all(|c| c.is_some_and(is_joined))
+            }
+            '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e00ff}'
+            | '\u{e01f0}'..='\u{e0fff}' => true,
+            _ => false,
+        };
+        if invisible {
+            return Some((at, letter));
+        }
+        before = Some(letter);
+    }
+    None
+}
+
+/// Whether joiners change how a letter is drawn: those of Arabic and of the scripts of India and its
+/// neighbours, and pictures.
+const fn is_joined(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{600}'..='\u{8ff}'
+            | '\u{900}'..='\u{109f}'
+            | '\u{1780}'..='\u{18af}'
+            | '\u{2190}'..='\u{2bff}'
+            | '\u{fb50}'..='\u{fdff}'
+            | '\u{fe0f}'
+            | '\u{fe70}'..='\u{fefc}'
+            | '\u{1f000}'..='\u{1faff}'
+    )
 }
 
 /// Whether a text may be a route, an alias, or an entry of a list.
@@ -149,8 +203,12 @@ fn plain(name: &'static str, kind: Kind, written: &str) -> Result<Value, Misfit>
     let named = kind != Kind::Variable
         || written.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             && !mask::looks_secret(written);
-    // What is sent to a model may have lines.
-    let line = !matches!(kind, Kind::Text { .. }) || name == "continue_text" || is_line(written);
+    // What is sent to a model may have lines, and whatever people write.
+    let of_line = matches!(kind, Kind::Text { .. }) && name != "continue_text";
+    if of_line && fits {
+        unhidden(name, written)?;
+    }
+    let line = !of_line || is_line(written);
     let sendable = kind != Kind::Secret || written.chars().all(|c| c.is_ascii_graphic());
     if fits && named && sendable && line {
         return Ok(Value::Text(written.to_owned()));
@@ -165,6 +223,12 @@ fn plain(name: &'static str, kind: Kind, written: &str) -> Result<Value, Misfit>
         TextFault::NoKey
     };
     Err(Misfit::Text { name, kind, fault })
+}
+
+/// That everybody sees all of a text.
+pub(crate) fn unhidden(name: &'static str, written: &str) -> Result<(), Misfit> {
+    let found = hidden(written);
+    found.map_or(Ok(()), |(at, letter)| Err(Misfit::Hidden { name, letter, at }))
 }
 
 fn choice(
@@ -191,6 +255,7 @@ fn texts(name: &'static str, kind: Kind, array: &DeArray<'_>) -> Result<Value, M
         if entry.trim().is_empty() || list.iter().any(|other| other == entry) {
             return Err(Misfit::EmptyOrTwice { name, kind });
         }
+        unhidden(name, entry)?;
         if !is_entry(entry) {
             return Err(Misfit::Entry { name, written: mask::shown(entry).to_owned() });
         }

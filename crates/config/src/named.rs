@@ -27,6 +27,10 @@ pub(crate) fn aliases(reader: &mut Reader<'_>, root: &DeTable<'_>, queues: &[Que
             reader.error(entry.span(), NamedMistake::AliasType { alias, found });
             continue;
         };
+        if let Err(hidden) = check::unhidden("aliases", written) {
+            reader.error(pattern.span(), hidden);
+            continue;
+        }
         if written.is_empty() || !check::is_entry(written) {
             reader.error(pattern.span(), NamedMistake::AliasLine { alias: alias.clone() });
             continue;
@@ -58,6 +62,10 @@ pub(crate) fn prices(reader: &mut Reader<'_>, root: &DeTable<'_>) -> Vec<PriceOf
     for (route, entry) in in_order(table) {
         let written = route.get_ref().as_ref();
         let shown = mask::shown(written).to_owned();
+        if let Err(hidden) = check::unhidden("prices", written) {
+            reader.error(route.span(), hidden);
+            continue;
+        }
         if candidates::split_route(written).is_none_or(|(provider, model)| {
             // The other ways to write a route would never be found again.
             format!("{provider}/{model}") != written || !check::is_entry(written)

@@ -120,8 +120,8 @@ impl TokensError {
             ),
             Self::BadName => say!(
                 language,
-                "the name of a token is one line of 1 to {most} characters, without control characters",
-                "令牌的名字应为一行，1 到 {most} 个字符，不含控制字符",
+                "the name of a token is one line of 1 to {most} characters, all of which are seen",
+                "令牌的名字应为一行，1 到 {most} 个字符，不含控制字符和看不见的字符",
                 most = NAME_MAX_CHARS,
             ),
             Self::Unknown => say!(language, "there is no such token", "没有这个令牌"),

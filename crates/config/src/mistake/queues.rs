@@ -92,6 +92,16 @@ pub(crate) enum IdOf {
     Queue,
 }
 
+impl IdOf {
+    /// Where it is written.
+    pub(crate) const fn section(self) -> &'static str {
+        match self {
+            Self::Provider => "providers",
+            Self::Queue => "queues",
+        }
+    }
+}
+
 /// Which candidates of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unspoken {

@@ -39,6 +39,12 @@ pub(crate) enum Misfit {
         kind: Kind,
         fault: TextFault,
     },
+    /// A character that nobody sees; `at` counts characters from 1.
+    Hidden {
+        name: &'static str,
+        letter: char,
+        at: usize,
+    },
     /// An entry of a list that is too long, or more than one line.
     Entry {
         name: &'static str,
@@ -157,6 +163,7 @@ impl Words for Misfit {
             Self::NoUnit { .. } => "no_unit",
             Self::UnknownChoice { .. } => "unknown_choice",
             Self::Text { .. } | Self::Form { .. } => "no_fit",
+            Self::Hidden { .. } => "invisible_character",
             Self::EmptyOrTwice { .. } => "empty_or_twice",
             Self::Entry { .. } => "no_line",
             Self::Origin { .. } => "no_origin",
@@ -204,6 +211,7 @@ impl Words for Misfit {
                 "`{name}` 中有空文本，或有重复",
                 name,
             ),
+            Self::Hidden { name, letter, at } => hidden(language, name, *letter, *at),
             Self::Entry { name, written } => entry(language, name, written),
             Self::Origin { written } => say!(
                 language,
@@ -256,6 +264,9 @@ impl Words for Misfit {
                 "`{name}` 应为一行，不含控制字符",
                 name,
             ),
+            Self::Hidden { .. } => {
+                say!(language, "write it anew without that character", "请去掉这个字符，重新写")
+            }
             Self::Entry { .. } => say!(
                 language,
                 "each is one line of at most {most} characters",
@@ -310,6 +321,17 @@ impl Words for Misfit {
             }
         })
     }
+}
+
+fn hidden(language: Language, name: &str, letter: char, at: usize) -> String {
+    say!(
+        language,
+        "`{name}` holds a character that nobody sees: U+{letter}, number {at} of the text",
+        "`{name}` 中有看不见的字符：U+{letter}，是文本的第 {at} 个字符",
+        name,
+        letter = format!("{:04X}", u32::from(letter)),
+        at,
+    )
 }
 
 fn entry(language: Language, name: &str, written: &str) -> String {

@@ -49,6 +49,7 @@ const QUEUE: &[&str] = &[
     "enabled = []",
     "name = 1979-05-27",
     "name = \"a\\nb\"",
+    "name = \"a\\u200bb\"",
     "[aliases]\n\"a\\nb\" = \"default\"",
     "[queues.b]\ncandidates = [\"deepseek/a\\nb\"]",
     "[queues.b]\nname = \"default\"",

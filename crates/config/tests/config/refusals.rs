@@ -248,9 +248,7 @@ fn g7_a_name_is_one_line_of_a_bounded_length() {
     let queue = |name: &str| format!("{BASE}\n[queues.second]\nname = {name:?}\n");
     good(&queue(&"长".repeat(100)));
     has(&error(&queue(&"长".repeat(101))), &["`name` does not fit", "1 to 100 characters"]);
-    for name in
-        ["two\\nlines", "\\u001b[2J", "tab\\t", "\\u202eturned", "two\\u2028lines", "\\u007f"]
-    {
+    for name in ["two\\nlines", "\\u001b[2J", "tab\\t", "two\\u2028lines", "\\u007f"] {
         let line = format!("\"{name}\"");
         let named = format!("{BASE}\n[queues.second]\nname = {line}\n");
         has(&error(&named), &["`name` does not fit", "is one line"]);
@@ -273,4 +271,54 @@ fn g7_a_name_is_one_line_of_a_bounded_length() {
     has(&error(&alias(0)), &["is no alias"]);
     // What goes to a model may have lines.
     good(&format!("{BASE}\n[defaults]\ncontinue_text = \"go\\non\"\n"));
+}
+
+#[test]
+fn g7_a_name_holds_no_character_that_nobody_sees() {
+    let base = "base_url = \"https://x.example\"\ndialect = \"openai-chat\"";
+    for (letter, code) in [
+        ("\\u200b", "U+200B"),
+        ("\\u200d", "U+200D"),
+        ("\\u2060", "U+2060"),
+        ("\\ufeff", "U+FEFF"),
+        ("\\u00ad", "U+00AD"),
+        ("\\u202e", "U+202E"),
+        ("\\u2066", "U+2066"),
+        ("\\u200e", "U+200E"),
+        ("\\u3164", "U+3164"),
+        ("\\U000E0041", "U+E0041"),
+    ] {
+        let told = |name: &str, at: usize| {
+            [
+                format!("`{name}` holds a character that nobody sees: {code}, number {at}"),
+                "write it anew without that character".to_owned(),
+            ]
+        };
+        let line = format!("\"ab{letter}c\"");
+        let route = format!("\"deepseek/m{letter}\"");
+        for (text, name, at) in [
+            (format!("{BASE}\n[queues.second]\nname = {line}\n"), "name", 3),
+            (format!("[providers.x]\nname = {line}\n{base}\n{BASE}"), "name", 3),
+            (format!("{BASE}\n[queues.second]\ncandidates = [{route}]\n"), "candidates", 11),
+            (
+                format!("{BASE}\n[queues.second]\ncandidates = [{{ route = {route} }}]\n"),
+                "route",
+                11,
+            ),
+            (format!("{BASE}\n[queues.{line}]\n"), "queues", 3),
+            (format!("[providers.{line}]\n{base}\n{BASE}"), "providers", 3),
+            (format!("{BASE}\n[aliases]\n{line} = \"default\"\n"), "aliases", 3),
+            (format!("{BASE}\n[prices]\n{route} = \"USD 1 in, 1 out\"\n"), "prices", 11),
+            (format!("hidden_providers = [{line}]\n{BASE}"), "hidden_providers", 3),
+        ] {
+            let [what, hint] = told(name, at);
+            has(&error(&text), &[&what, &hint]);
+        }
+    }
+    // Joiners that join, marks, and what chooses a picture's form are seen.
+    for name in ["می‌خواهم", "क्‍ष", "👩‍💻 夜班", "❤️", "e\u{301}té", "甲 乙"]
+    {
+        good(&format!("{BASE}\n[queues.second]\nname = \"{name}\"\n"));
+    }
+    good(&format!("{BASE}\n[defaults]\ncontinue_text = \"go\u{200b}on\"\n"));
 }
