@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use ekiden_config::edit::{Change, EditError, SettingsFile, value_from_text};
-use ekiden_config::paths::{Platform, config_file};
+use ekiden_config::paths::{Platform, config_file, unquoted};
 use ekiden_config::{CONFIG_VARIABLE, Config, Env, Loaded, ProcessEnv};
 use ekiden_store::StateFolder;
 
@@ -95,7 +95,7 @@ pub(crate) fn mend(terminal: &Terminal, path: &Path, changes: &[Wish<'_>]) -> Re
 
 /// The file that `ekiden` would read, whether it is there or not.
 pub(crate) fn settings_file() -> Option<PathBuf> {
-    let named = ProcessEnv.var(CONFIG_VARIABLE).map(PathBuf::from);
+    let named = ProcessEnv.var(CONFIG_VARIABLE).map(|path| PathBuf::from(unquoted(&path)));
     named.or_else(|| config_file(&ProcessEnv, Platform::here()))
 }
 

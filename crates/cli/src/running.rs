@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ekiden_config::paths::{Platform, state_dir};
+use ekiden_config::paths::{Platform, state_dir, unquoted};
 use ekiden_config::{Config, Env, ProcessEnv};
 use ekiden_engine::Class;
 use ekiden_gateway::plan::Lack;
@@ -498,7 +498,7 @@ pub(crate) fn state_folder(config: Option<&Config>) -> Option<PathBuf> {
 
 /// A file that cannot be used names no folder, and a gateway may run on its last good settings.
 fn folder_without_a_file(env: &dyn Env) -> Option<PathBuf> {
-    let set = env.var("EKIDEN_STATE_DIR").map(PathBuf::from);
+    let set = env.var("EKIDEN_STATE_DIR").map(|path| PathBuf::from(unquoted(&path)));
     set.or_else(|| state_dir(env, Platform::here()))
 }
 

@@ -85,11 +85,12 @@ async fn serve(
         QueuesFrom::File => Found::default(),
     };
     let loaded = loaded.with_found(|config| found.added_to(config));
-    let bare = loaded.queues == QueuesFrom::Surroundings && loaded.config.providers.is_empty();
-    if !bare {
+    let mut loaded = loaded;
+    if loaded.queues == QueuesFrom::Surroundings && loaded.config.providers.is_empty() {
         // That nothing was found is said below, with what to do.
-        check::warn(terminal, &loaded)?;
+        loaded.warnings.list.retain(|warning| warning.mistake.code() != "no_provider");
     }
+    check::warn(terminal, &loaded)?;
     let source = keeping::source(terminal, &loaded, env, move |config| found.added_to(config));
     let options = keeping::options(terminal, kept, source)?;
     let running = start_with(terminal, Arc::clone(&loaded.config), options).await?;

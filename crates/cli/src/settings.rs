@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use ekiden_config::CONFIG_VARIABLE;
+use ekiden_config::edit::plain_path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -87,6 +88,8 @@ pub(crate) fn run(terminal: &Terminal, task: &ConfigTask) -> Result<Ended, Failu
 fn show(terminal: &Terminal, asking: &Asking, key: Option<&str>) -> Result<Ended, Failure> {
     let api = Api::at(asking.url.as_deref());
     let Settings { settings, .. } = running::block_on(Settings::by(terminal, &api))?;
+    let plain = key.map(plain_path);
+    let key = plain.as_deref();
     let found = named(&settings, key);
     if let (Some(key), true) = (key, found.is_empty()) {
         let wrong = NoSetting(key);
@@ -211,11 +214,13 @@ fn change(terminal: &Terminal, asking: &Asking, wishes: &[Wish<'_>]) -> Result<E
         return Ok(Ended::Well);
     }
     for wish in wishes {
-        let setting = now.settings.iter().find(|setting| setting.path == wish.key());
+        let key = plain_path(wish.key());
+        let setting = now.settings.iter().find(|setting| setting.path == key);
         let said = terminal.say(&Holds { wish, setting });
         terminal.line(&terminal.ink(Ink::Good, &said))?;
     }
-    if wishes.iter().any(|wish| now.after_restart.iter().any(|it| it == wish.key())) {
+    let later = |key: &str| now.after_restart.iter().any(|it| *it == plain_path(key));
+    if wishes.iter().any(|wish| later(wish.key())) {
         terminal.line(&terminal.ink(Ink::Slow, &terminal.say(&AfterRestart)))?;
     }
     Ok(Ended::Well)

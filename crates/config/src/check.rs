@@ -8,6 +8,7 @@ use toml::de::{DeArray, DeInteger, DeValue};
 use crate::keys::Kind;
 use crate::mask;
 use crate::mistake::{Found, Misfit, TextFault};
+use crate::paths::unquoted;
 use crate::problem::nearest;
 use crate::url::BaseUrl;
 use crate::value::{self, UnitError, Value};
@@ -156,9 +157,8 @@ pub(crate) fn text(name: &'static str, kind: Kind, written: &str) -> Result<Valu
             Err(UnitError::Malformed) => Err(wrong_type(name, kind, Found::OtherText)),
         },
         Kind::Choice(choices) => choice(name, choices, written),
-        Kind::Text { .. } | Kind::Secret | Kind::Path | Kind::Variable => {
-            plain(name, kind, written)
-        }
+        Kind::Path => plain(name, kind, unquoted(written)),
+        Kind::Text { .. } | Kind::Secret | Kind::Variable => plain(name, kind, written),
         Kind::Url => match BaseUrl::parse(written) {
             Ok(url) => Ok(Value::Text(url.as_str().to_owned())),
             Err(why) => Err(Misfit::Url { name, why }),

@@ -12,7 +12,7 @@ use crate::env::Env;
 use crate::mistake::{AddressFault, FoundMistake};
 use crate::read::Reader;
 use crate::settings::{Candidate, Config, Credential, Dialect, Origin, Provider};
-use crate::url::BaseUrl;
+use crate::url::{BaseUrl, UrlError};
 
 /// A provider that is known by the variable that holds its key.
 #[derive(Clone, Copy, Debug)]
@@ -191,6 +191,11 @@ pub(crate) fn fill(reader: &mut Reader<'_>, config: &mut Config) {
         config.providers.push(provider);
     }
     config.queues.push(queue);
+    for server in &LOCAL_SERVERS {
+        let Some((variable, Err(why))) = server.said(reader.env) else { continue };
+        let (provider, instead) = (server.id, server.base_url);
+        reader.warn(None, FoundMistake::Address { variable, why, provider, instead });
+    }
     if config.providers.is_empty() {
         let variables = WELL_KNOWN.iter().take(4).map(|known| known.key_variable).collect();
         reader.warn(None, FoundMistake::NoProvider { variables });
@@ -203,25 +208,39 @@ impl LocalServer {
     /// listens there is Ekiden itself.
     #[must_use]
     pub fn address(&self, env: &dyn Env, listen: SocketAddr) -> Option<BaseUrl> {
-        let said = self.variable.and_then(|variable| env.var(variable));
-        let said = said.and_then(|written| ollama_host(&written)).filter(|url| !url.is_guarded());
+        let said = self.said(env).and_then(|(_, said)| said.ok());
         let url = said.or_else(|| BaseUrl::parse(self.base_url).ok())?;
         (!points_at(&url, listen)).then_some(url)
+    }
+
+    /// What its variable says, or why that is not used; `None`: nothing.
+    fn said(&self, env: &dyn Env) -> Option<(&'static str, Result<BaseUrl, AddressFault>)> {
+        let variable = self.variable?;
+        let written = env.var(variable).filter(|written| !written.trim().is_empty())?;
+        let url = match ollama_host(&written) {
+            Ok(url) if url.is_guarded() => Err(AddressFault::Guarded),
+            Ok(url) => Ok(url),
+            Err(why) => Err(AddressFault::Url(why)),
+        };
+        Some((variable, url))
     }
 }
 
 /// `OLLAMA_HOST` as Ollama reads it (`envconfig.Host` in its source): scheme, host and port may each
 /// be left out, and with a scheme the port is that scheme's. The address of every interface, which
 /// is where a server listens, is this machine to a client.
-fn ollama_host(written: &str) -> Option<BaseUrl> {
+fn ollama_host(written: &str) -> Result<BaseUrl, UrlError> {
     let written = written.trim().trim_matches(['"', '\'']).trim();
     let (scheme, rest, port) = match written.split_once("://") {
         Some(("http", rest)) => ("http", rest, 80),
         Some(("https", rest)) => ("https", rest, 443),
-        Some(_) => return None,
+        Some(_) => return Err(UrlError::Scheme),
         None => ("http", written, OLLAMA_PORT),
     };
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if authority.contains('@') {
+        return Err(UrlError::Credential);
+    }
     let bare = authority.trim_matches(['[', ']']);
     let (host, port) = match (bare.parse::<IpAddr>(), authority.rsplit_once(':')) {
         (Ok(_), _) => (bare, port),
@@ -240,7 +259,7 @@ fn ollama_host(written: &str) -> Option<BaseUrl> {
     };
     let path = path.trim_matches('/');
     let below = if path.is_empty() { String::new() } else { format!("/{path}") };
-    BaseUrl::parse(&format!("{scheme}://{host}:{port}{below}/v1")).ok()
+    BaseUrl::parse(&format!("{scheme}://{host}:{port}{below}/v1"))
 }
 
 impl Config {

@@ -22,6 +22,7 @@ mod candidates;
 mod document;
 mod found;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ use crate::keys::{self, Group, Key, Kind, keys_of};
 use crate::load::{Loaded, bounded, decoded};
 use crate::mask;
 use crate::mistake::{Absent, EditMistake, Misfit, Mistake};
+use crate::paths::unquoted;
 use crate::problem::{Problems, nearest};
 use crate::replace::{self, Readers, ReplaceError};
 use crate::say;
@@ -415,6 +417,31 @@ pub(crate) enum Spot {
     Provider(String),
 }
 
+/// A path as it is looked up: quotes around it, or around a name in it as TOML has them, are not part
+/// of it.
+#[must_use]
+pub fn plain_path(written: &str) -> Cow<'_, str> {
+    let whole = unquoted(written);
+    if !whole.contains(['"', '\'']) {
+        return Cow::Borrowed(whole);
+    }
+    let mut plain = String::new();
+    let mut rest = whole;
+    while !rest.is_empty() {
+        let quote = rest.chars().next().filter(|first| matches!(first, '"' | '\''));
+        let quoted = quote.and_then(|quote| {
+            let (name, behind) = rest[1..].split_once(quote)?;
+            (behind.is_empty() || behind.starts_with('.')).then_some((name, behind))
+        });
+        let (name, behind) =
+            quoted.unwrap_or_else(|| rest.split_at(rest.find('.').unwrap_or(rest.len())));
+        plain.push_str(name);
+        plain.push_str(&behind[..behind.len().min(1)]);
+        rest = behind.strip_prefix('.').unwrap_or_default();
+    }
+    Cow::Owned(plain)
+}
+
 /// The key that a path such as `queues.default.retries` names, with bounds and words; `None`: there
 /// is none, or it is an alias or a price.
 #[must_use]
@@ -428,6 +455,7 @@ pub fn key_at(path: &str) -> Option<&'static Key> {
 /// # Errors
 /// When the path names no key, or the text does not fit it: in words that need no file.
 pub fn value_from_text(path: &str, text: &str) -> Result<Value, EditError> {
+    let path = &*plain_path(path);
     if path.starts_with("aliases.") || path.starts_with("prices.") {
         return Ok(Value::Text(text.to_owned()));
     }
@@ -493,6 +521,7 @@ fn candidate_of(rest: &str) -> Option<(&str, usize)> {
 }
 
 pub(crate) fn spot(path: &str) -> Result<Spot, EditError> {
+    let path = &*plain_path(path);
     let owned = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect();
     for section in ["aliases", "prices"] {
         let name = path.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'));

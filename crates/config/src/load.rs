@@ -13,7 +13,7 @@ use crate::env::Env;
 use crate::hindrance::Hindrance;
 use crate::mask::{self, Kept};
 use crate::mistake::{FileMistake, KeyFault};
-use crate::paths::{self, Platform};
+use crate::paths::{self, Platform, unquoted};
 use crate::problem::{Draft, Problem, Problems, Severity, hinted, labelled};
 use crate::read::Reader;
 use crate::say;
@@ -219,9 +219,10 @@ impl Config {
     ///
     /// When a file that was named is not there, or a file cannot be read or used.
     pub fn find(named: Option<&Path>, env: &dyn Env) -> Result<Loaded, LoadError> {
-        let from_env = env.var(CONFIG_VARIABLE).map(PathBuf::from);
+        let from_env = env.var(CONFIG_VARIABLE).map(|path| PathBuf::from(unquoted(&path)));
+        let bare = |path: &Path| path.to_str().map(unquoted).map_or(path.to_owned(), PathBuf::from);
         let named = named
-            .map(|path| (path.to_owned(), "--config"))
+            .map(|path| (bare(path), "--config"))
             .or(from_env.map(|path| (path, CONFIG_VARIABLE)));
         if let Some((path, named_by)) = named {
             if !path.exists() {
@@ -265,7 +266,7 @@ pub(crate) fn no_pipe(_: &Path) -> io::Result<()> {
 /// What is wrong with a configuration, without warnings about keys that are stored. A file that
 /// cannot be used names no state folder: it is the variable's, else the user's own.
 fn told_with_keys(named: Option<&Path>, env: &dyn Env) -> Option<LoadError> {
-    let set = env.var("EKIDEN_STATE_DIR").map(PathBuf::from);
+    let set = env.var("EKIDEN_STATE_DIR").map(|path| PathBuf::from(unquoted(&path)));
     let folder = set.or_else(|| paths::state_dir(env, Platform::here()))?;
     let keys = StoredKeys::open(&folder).ok().filter(|keys| !keys.is_empty())?;
     Config::find(named, &WithKeys { env, keys: &keys }).err()

@@ -46,6 +46,18 @@ pub fn state_dir(env: &dyn Env, platform: Platform) -> Option<PathBuf> {
     base.map(|base| base.join("ekiden"))
 }
 
+/// A path without the one pair of quotes around it that files of variables, and Windows for single ones,
+/// leave there: no path begins and ends with quotes.
+#[must_use]
+pub fn unquoted(written: &str) -> &str {
+    let bare = written.trim();
+    let inner = ['"', '\''].into_iter().find_map(|quote| {
+        let inner = bare.strip_prefix(quote)?.strip_suffix(quote)?;
+        (!inner.contains(quote)).then_some(inner)
+    });
+    inner.unwrap_or(written)
+}
+
 /// The XDG rules say that a relative path in these variables is to be ignored.
 fn absolute(env: &dyn Env, variable: &str) -> Option<PathBuf> {
     env.var(variable).map(PathBuf::from).filter(|path| path.has_root())
@@ -62,6 +74,22 @@ mod tests {
 
     fn env(pairs: &[(&str, &str)]) -> FixedEnv {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn g7_quotes_around_a_path_are_not_part_of_it() {
+        for (written, path) in [
+            ("/a/b c", "/a/b c"),
+            ("\"/a/b c\"", "/a/b c"),
+            (" '/a' ", "/a"),
+            ("\"\"", ""),
+            ("\"", "\""),
+            ("\"/a'", "\"/a'"),
+            ("\"a\"/\"b\"", "\"a\"/\"b\""),
+            ("/a/\"b\"", "/a/\"b\""),
+        ] {
+            assert_eq!(unquoted(written), path);
+        }
     }
 
     #[test]

@@ -155,3 +155,19 @@ fn g08_a_local_server_stands_behind_what_keys_show() {
     let local = out.find("ollama/").unwrap_or_else(|| panic!("{out}"));
     assert!(remote < local, "{out}");
 }
+
+#[test]
+fn g08_a_variable_that_is_not_used_is_said_where_nothing_else_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().display().to_string();
+    let ollama = "http://me:secret-word@127.0.0.1:9";
+    let ekiden = |words: &[&str]| {
+        Ekiden::new(words).env("HOME", &home).env("OLLAMA_HOST", ollama).within(folder.path())
+    };
+    let said = ekiden(&["--listen", "127.0.0.1:0"]).serve("no candidates.").kill();
+    let why = "OLLAMA_HOST is not used: the URL carries a user name or password";
+    assert!(said.contains(why) && !said.contains("secret-word"), "{said}");
+    assert!(!said.contains("no provider was found"), "what to do is said in the greeting: {said}");
+    let (_, out, err) = ekiden(&["check"]).run();
+    assert!(err.contains(why) && !(out + &err).contains("secret-word"), "{err}");
+}

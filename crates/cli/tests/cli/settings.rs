@@ -333,6 +333,26 @@ fn g07_without_a_gateway_the_file_itself_is_changed_and_mended() {
 }
 
 #[test]
+fn g07_quotes_around_paths_are_not_taken_literally() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ekiden.toml");
+    fs::write(&file, SETTINGS).unwrap();
+    let quoted = format!("\"{}\"", file.display());
+    let run = |words: &[&str]| alone(folder.path(), words).env("EKIDEN_CONFIG", &quoted).run();
+    assert_eq!(run(&["config", "path"]).1, format!("{}\n", file.display()));
+    let (code, _, err) = run(&["config", "set", "aliases.\"gpt-*\"", "default"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("[aliases]\n\"gpt-*\" = \"default\"\n"), "{text}");
+    let serve = alone(folder.path(), &["serve"]).env("EKIDEN_CONFIG", &quoted).serve("Ctrl-C");
+    let (code, out, err) = run(&["config", "set", "\"reset_hour\"", "5"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains(" = 5 (line 3)"), "{out}");
+    assert_eq!(run(&["config", "get", "'reset_hour'"]).1, "5\n");
+    drop(serve);
+}
+
+#[test]
 fn g09_a_token_is_made_before_the_first_start_for_other_machines() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ekiden.toml");

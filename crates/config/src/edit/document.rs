@@ -3,7 +3,7 @@
 
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::{Change, EditError, Spot, candidates, found, spot};
+use super::{Change, EditError, Spot, candidates, found, plain_path, spot};
 use crate::assemble::DEFAULT_QUEUE;
 use crate::mask;
 use crate::mistake::{Absent, EditMistake, Known};
@@ -124,6 +124,7 @@ pub(super) fn names(document: &DocumentMut, section: &str) -> Vec<String> {
 fn is_about_queues(change: &Change) -> bool {
     match change {
         Change::Set { path, .. } | Change::Unset { path } => {
+            let path = plain_path(path);
             path.starts_with("providers.") || path.starts_with("queues.")
         }
         Change::AddQueue { .. }

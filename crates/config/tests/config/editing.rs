@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ekiden_config::edit::{Change, Changed, EditError, SettingsFile, TextHash, value_from_text};
+use ekiden_config::edit::{
+    Change, Changed, EditError, SettingsFile, TextHash, plain_path, value_from_text,
+};
 use ekiden_config::keys::{Kind, SECTIONS, keys_of};
 use ekiden_config::{Config, Env, FixedEnv, Language, StoredKeys, Value, WithKeys};
 
@@ -445,4 +447,25 @@ fn r34_a_price_is_set_and_unset_by_its_route_dots_and_all() {
     let desk = Desk::with(BASE);
     let wrong = desk.make(&[Change::Set { path: path.into(), value: Value::Text("4".into()) }]);
     assert!(matches!(wrong, Err(EditError::Invalid(_))), "{wrong:?}");
+}
+
+#[test]
+fn g7_quotes_in_the_path_of_a_key_are_those_of_toml() {
+    for (written, path) in [
+        ("defaults.retries", "defaults.retries"),
+        ("\"defaults.retries\"", "defaults.retries"),
+        ("'defaults.retries'", "defaults.retries"),
+        ("aliases.\"gpt-*\"", "aliases.gpt-*"),
+        ("aliases.'a.b'", "aliases.a.b"),
+        ("providers.\"a.b\".base_url", "providers.a.b.base_url"),
+        ("queues.\"a\".candidates.0.effort", "queues.a.candidates.0.effort"),
+        ("\"queues\".\"a\"", "queues.a"),
+        // Where they enclose no name they stay.
+        ("aliases.it's", "aliases.it's"),
+        ("aliases.\"a\"b", "aliases.\"a\"b"),
+        ("aliases.", "aliases."),
+        ("\"", "\""),
+    ] {
+        assert_eq!(plain_path(written), path, "{written}");
+    }
 }

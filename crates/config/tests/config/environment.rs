@@ -2,7 +2,7 @@
 
 use crate::common::{BASE, env, has};
 use ekiden_config::{
-    Config, Credential, Dialect, LOCAL_SERVERS, Origin, Severity, WELL_KNOWN, keys,
+    Config, Credential, Dialect, FixedEnv, LOCAL_SERVERS, Origin, Severity, WELL_KNOWN, keys,
 };
 
 #[test]
@@ -193,6 +193,46 @@ fn g8_ollama_is_asked_where_its_variable_says() {
     }
     let itself = format!("0.0.0.0:{}", listen.port());
     assert_eq!(ollama.address(&env(&[("OLLAMA_HOST", &itself)]), listen), None, "R6");
+}
+
+#[test]
+fn g8_a_variable_of_a_local_server_that_is_not_used_is_said_and_not_repeated() {
+    for (written, why) in [
+        ("http://me:secret-word@box.lan:9", "the URL carries a user name or password"),
+        ("me:secret-word@box.lan", "the URL carries a user name or password"),
+        ("unix:///run/ollama", "a URL starts with `http://` or `https://`"),
+        ("http://169.254.169.254", "is a link-local or metadata address"),
+    ] {
+        let told = Config::from_env(&env(&[("OLLAMA_HOST", written)])).unwrap().warnings;
+        let told = told.to_string();
+        assert!(told.contains("warning: OLLAMA_HOST ") && told.contains(why), "{written}: {told}");
+        assert!(told.contains("`ollama` is asked at http://127.0.0.1:11434/v1 instead"), "{told}");
+        assert!(!told.contains("secret-word"), "{told}");
+    }
+    for fine in ["", " ", "box.lan:9", "0.0.0.0"] {
+        let told = Config::from_env(&env(&[("OLLAMA_HOST", fine)])).unwrap().warnings;
+        assert!(!told.to_string().contains("OLLAMA_HOST"), "{told}");
+    }
+    // Where a file says which queues there are, nobody looks for servers.
+    let told = Config::parse(BASE, "f", &env(&[("OLLAMA_HOST", "a:b@c")])).unwrap().warnings;
+    assert!(!told.to_string().contains("OLLAMA_HOST"), "{told}");
+}
+
+#[test]
+fn g7_quotes_that_a_file_of_variables_leaves_are_not_part_of_a_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("my config.toml");
+    std::fs::write(&file, BASE).unwrap();
+    for quote in ["\"", "'"] {
+        let quoted = format!("{quote}{}{quote}", file.display());
+        let quoted_state = format!("{quote}/state{quote}");
+        let env = env(&[("EKIDEN_CONFIG", &quoted), ("EKIDEN_STATE_DIR", &quoted_state)]);
+        let loaded = Config::find(None, &env).unwrap();
+        assert_eq!(loaded.path.as_deref(), Some(file.as_path()));
+        assert_eq!(loaded.config.state_dir.as_deref(), Some("/state".as_ref()));
+        let named = Config::find(Some(quoted.as_ref()), &FixedEnv::new()).unwrap();
+        assert_eq!(named.path.as_deref(), Some(file.as_path()));
+    }
 }
 
 #[test]
