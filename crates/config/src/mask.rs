@@ -121,12 +121,17 @@ fn secret_assignment(chars: &[char], lower: &str, kept: Kept) -> Option<usize> {
         };
         let plain = PLAIN_KEYS.iter().any(|plain| key.contains(plain));
         let secret =
-            key.contains("headers") || SECRET_WORDS.iter().any(|word| key.contains(word)) && !plain;
+            is_headers(&key) || SECRET_WORDS.iter().any(|word| key.contains(word)) && !plain;
         if kept == Kept::All || secret {
             return Some(at);
         }
     }
     None
+}
+
+/// Whether a key stands for headers, or for one of them; a time limit on them is none.
+fn is_headers(key: &str) -> bool {
+    key.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').any(|part| part == "headers")
 }
 
 /// Words that look like credentials, and what stands before the `@` of a URL.
@@ -170,6 +175,9 @@ mod tests {
     fn credentials_are_masked_and_the_column_follows() {
         let cases = [
             (r#"api_key = "hunter2""#, r#"api_key = ***"#),
+            (r#"headers_timeout = "3s""#, r#"headers_timeout = "3s""#),
+            (r#"providers.a.headers.x-id = "3""#, r#"providers.a.headers.x-id = ***"#),
+            (r#"headers = { x-id = "3" }"#, r#"headers = ***"#),
             (r#"api_key = "unterminated"#, r#"api_key = ***"#),
             (
                 r#"{ base_url = "https://x", api_key = "s", http2 = 1 }"#,

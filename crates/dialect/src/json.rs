@@ -352,14 +352,14 @@ impl<'a> Scanner<'a> {
         }
         let mut from = start + ahead;
         loop {
-            let Some(hit) = bytes.get(from..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
-            else {
-                return Err(JsonError::Syntax { at: bytes.len() });
-            };
-            let at = from + hit;
-            if has_control(&bytes[from..at]) {
-                return Err(JsonError::Syntax { at: from });
+            let rest = bytes.get(from..).unwrap_or_default();
+            let hit = memchr::memchr2(b'"', b'\\', rest);
+            let plain = &rest[..hit.unwrap_or(rest.len())];
+            if has_control(plain) {
+                return Err(JsonError::Syntax { at: from + plain_len(plain) });
             }
+            let Some(hit) = hit else { return Err(JsonError::Syntax { at: bytes.len() }) };
+            let at = from + hit;
             if bytes[at] == b'"' {
                 self.at = at + 1;
                 return Ok(Text { raw: &self.text[start..at], escaped });

@@ -13,6 +13,8 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
+use crate::core::Stop;
+
 /// What an answer carries.
 #[derive(Debug)]
 pub struct Body {
@@ -38,6 +40,9 @@ enum Inner {
 pub(crate) trait Source: Send + std::fmt::Debug {
     /// The next bytes; `None` at the end.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>>;
+
+    /// How it is told to end while nobody asks for pieces.
+    fn stop(&self) -> Arc<Stop>;
 }
 
 impl std::fmt::Debug for Ending {
@@ -89,6 +94,16 @@ impl Body {
             self.ending = Some(Ending { when: Box::pin(when) });
         }
         self
+    }
+
+    /// How what makes it is told to end; `None`: it is made already.
+    pub(crate) fn stop(&self) -> Option<Arc<Stop>> {
+        match &self.inner {
+            Inner::Made(source) => {
+                Some(source.lock().unwrap_or_else(PoisonError::into_inner).stop())
+            }
+            Inner::Whole(_) | Inner::Stream(_) | Inner::Broken => None,
+        }
     }
 
     /// Everything that is still to come.
@@ -414,6 +429,10 @@ mod tests {
     impl Source for Pieces {
         fn poll_piece(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
             self.0.pop().map_or(Poll::Pending, Poll::Ready)
+        }
+
+        fn stop(&self) -> Arc<Stop> {
+            Arc::default()
         }
     }
 

@@ -101,6 +101,7 @@ pub(super) enum Advice {
     MakeACall,
     StartOne,
     AskForLast,
+    AskWhy,
     OtherAddress,
     ListSessions,
     WholeKey,
@@ -124,6 +125,7 @@ impl Advice {
             return Some(Self::OtherAddress);
         };
         Some(match refusal.code.as_str() {
+            "no_such_call" => Self::AskWhy,
             "no_such_session" => Self::ListSessions,
             "ambiguous_session" => Self::WholeKey,
             "no_such_queue" | "no_such_route" => Self::ListQueues,
@@ -157,6 +159,7 @@ impl Say for Advice {
                 "it remembers the last 1,000; `last` is the newest, and answers name theirs in \
                  the header x-ekiden-call"
             }
+            Self::AskWhy => "if it is over, `ekiden why` tells how it ended",
             Self::OtherAddress => "say where the gateway is: --url http://127.0.0.1:8787",
             Self::ListSessions => "`ekiden sessions` shows them",
             Self::WholeKey => "name it by its whole key; `ekiden sessions` shows it",
@@ -183,6 +186,7 @@ impl Say for Advice {
             Self::AskForLast => {
                 "网关保留最近 1000 次；`last` 是最新一次，每个回答的响应头 x-ekiden-call 写有 id"
             }
+            Self::AskWhy => "如果它已经结束，`ekiden why` 会说明结果",
             Self::OtherAddress => "用 --url 指明网关地址，例如 http://127.0.0.1:8787",
             Self::ListSessions => "`ekiden sessions` 列出全部会话",
             Self::WholeKey => "请写完整的键，见 `ekiden sessions`",

@@ -77,6 +77,18 @@ fn a_broken_place_is_told() {
 }
 
 #[test]
+fn a_control_character_is_told_where_it_stands() {
+    for at in 0..200 {
+        for before in ["", "\\n", "\\u00e9"] {
+            let text = format!("[\"{before}{}\u{1}more", "x".repeat(at));
+            let at = 2 + before.len() + at;
+            assert_eq!(accepts(&text), Err(JsonError::Syntax { at }), "{text}");
+            assert_eq!(accepts(&format!("{text}\"]")), Err(JsonError::Syntax { at }), "{text}");
+        }
+    }
+}
+
+#[test]
 fn commas_fit_whatever_is_cut() {
     let text = r#"{"a":1, "b":2 ,"c":3}"#;
     let members = Scanner::new(text).members().unwrap();

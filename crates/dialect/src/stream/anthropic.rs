@@ -151,7 +151,13 @@ impl<'a> Seen<'a> {
         let mut scanner = crate::answer::object(text)?;
         let mut seen = Self::default();
         scanner.object(|inner, key| match &*key.decode() {
-            "message" => inner.object_or_skip(|message, key| seen.message(answer, message, key)),
+            "message" => {
+                // What stands there before any word stands for a number and is none.
+                let output = answer.usage.output;
+                inner.object_or_skip(|message, key| seen.message(answer, message, key))?;
+                answer.usage.output = output;
+                Ok(())
+            }
             "delta" => inner.object_or_skip(|delta, key| seen.delta(delta, key)),
             "content_block" => seen.block(inner),
             "index" => {

@@ -18,16 +18,27 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// The call is to end.
-    pub(crate) fn ask(&self) {
-        self.asked.store(true, Ordering::Release);
+    /// The call is to end. Whether it was not asked to already.
+    pub(crate) fn ask(&self) -> bool {
+        let first = !self.asked.swap(true, Ordering::AcqRel);
         self.waker.wake();
+        first
     }
 
-    /// Whether it was asked to; once it has been told, no more. Who polls is woken when it is.
-    pub(crate) fn poll(&self, cx: &Context<'_>) -> bool {
+    /// Whether it was asked to, and has not been told yet. Who looks is woken when it is.
+    pub(crate) fn look(&self, cx: &Context<'_>) -> bool {
         self.waker.register(cx.waker());
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Whether it was asked to; once it has been told, no more.
+    pub(crate) fn take(&self) -> bool {
         self.asked.load(Ordering::Acquire) && self.asked.swap(false, Ordering::AcqRel)
+    }
+
+    /// The same. Who polls is woken when it is.
+    pub(crate) fn poll(&self, cx: &Context<'_>) -> bool {
+        self.look(cx) && self.take()
     }
 }
 
@@ -54,9 +65,10 @@ impl Core {
         let open = self.calls.open_now();
         let Some(open) = open.iter().find(|open| &*open.call == call) else { return false };
         let Some(reach) = self.waiting().get(&open.id).cloned() else { return false };
-        let (session, queue) = (Arc::clone(&open.session), Arc::clone(&open.queue.id));
-        self.note(Some(Arc::clone(&open.call)), What::Stopped { session, queue });
-        reach.stop.ask();
+        if reach.stop.ask() {
+            let (session, queue) = (Arc::clone(&open.session), Arc::clone(&open.queue.id));
+            self.note(Some(Arc::clone(&open.call)), What::Stopped { session, queue });
+        }
         true
     }
 

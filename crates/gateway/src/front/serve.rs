@@ -174,22 +174,29 @@ mod tests {
 
     use ekiden_config::FixedEnv;
     use ekiden_sim::Upstream;
+    use ekiden_store::{Ending, What};
     use http::StatusCode;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
     use crate::core::{Core, CoreOptions};
 
-    fn front_to(upstream: &Upstream) -> (Arc<Front>, watch::Sender<Stage>, watch::Receiver<Stage>) {
+    type Served = (Arc<Front>, watch::Sender<Stage>, watch::Receiver<Stage>);
+
+    fn front_to(upstream: &Upstream) -> Served {
+        let (asked, tasks) = (upstream.clone(), Tasks::default());
+        front_by(move || {
+            let (near, serving) = asked.pipe(64 << 10);
+            drop(tasks.spawn(serving));
+            near
+        })
+    }
+
+    fn front_by(connect: impl Fn() -> tokio::io::DuplexStream + Send + Sync + 'static) -> Served {
         let text = "[providers.a]\nbase_url = \"http://a.example/v1\"\ndialect = \"openai-chat\"\n\
             api_key = \"key-000000\"\n[queues.default]\ncandidates = [\"a/m\"]\n";
         let config = ekiden_config::Config::parse(text, "test.toml", &FixedEnv::new());
-        let (asked, tasks) = (upstream.clone(), Tasks::default());
-        let dial = move |_: &str, _: u16| {
-            let (near, serving) = asked.pipe(64 << 10);
-            drop(tasks.spawn(serving));
-            Some(Ok(near))
-        };
+        let dial = move |_: &str, _: u16| Some(Ok(connect()));
         let options = CoreOptions { dial: Some(Arc::new(dial)), ..CoreOptions::default() };
         let core = Core::new(config.unwrap().config, options);
         let (stages, stage) = watch::channel(Stage::Serving);
@@ -225,12 +232,7 @@ mod tests {
         drop(Tasks::default().spawn(serve(near, front, stage, None)));
         let body =
             r#"{"model":"default","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
-        let length = body.len();
-        let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:8787\r\n\
-             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-        );
-        client.write_all(head.as_bytes()).await.unwrap();
+        client.write_all(asked(body).as_bytes()).await.unwrap();
         let mut first = [0; 12];
         client.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"HTTP/1.1 200");
@@ -239,6 +241,66 @@ mod tests {
         assert!(seen().end.is_none() && seen().written < 1 << 20, "{}", seen().written);
         sleep(Duration::from_secs(30)).await;
         assert!(seen().client_left_at().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn p5_a_call_is_stopped_though_its_client_reads_nothing() {
+        let upstream = Upstream::new("endless | ok:abcdefgh".parse().unwrap());
+        let (front, _stages, stage) = front_to(&upstream);
+        let (near, mut client) = tokio::io::duplex(64 << 10);
+        drop(Tasks::default().spawn(serve(near, Arc::clone(&front), stage, None)));
+        let body =
+            r#"{"model":"default","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+        client.write_all(asked(body).as_bytes()).await.unwrap();
+        let mut first = [0; 12];
+        client.read_exact(&mut first).await.unwrap();
+        sleep(Duration::from_secs(2)).await;
+        let core = &front.core;
+        let call = Arc::clone(&core.calls().open_now()[0].call);
+        assert!(core.stop(&call) && core.stop(&call), "it is open, and still is");
+        sleep(Duration::from_millis(100)).await;
+        assert!(upstream.log().calls().next().unwrap().client_left_at().is_some());
+        assert!(core.calls().open_now().is_empty());
+        let stopped = |entry: &ekiden_store::Entry| matches!(entry.what, What::Stopped { .. });
+        assert_eq!(core.store().journal(9).iter().filter(|entry| stopped(entry)).count(), 1);
+        let ends: Vec<_> = core.store().calls(9).iter().map(|row| row.ending).collect();
+        assert_eq!(ends, [Ending::Stopped]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn r11_a_head_that_comes_at_once_ends_the_clock_of_the_connection() {
+        let (front, _stages, _stage) = front_by(|| {
+            let (near, mut far) = tokio::io::duplex(64 << 10);
+            let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
+            let body = br#"{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}"#;
+            let head = [&head[..], format!("{}\r\n\r\n", body.len()).as_bytes()].concat();
+            let mut writing = Box::pin(async move {
+                far.write_all(&head).await.unwrap();
+                sleep(Duration::from_secs(60)).await;
+                far.write_all(body).await.unwrap();
+                sleep(Duration::from_secs(1)).await;
+            });
+            // The head is there before the request goes out.
+            assert!(writing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            drop(Tasks::default().spawn(writing));
+            near
+        });
+        let body = r#"{"model":"default","messages":[{"role":"user","content":"hi"}]}"#;
+        let body = http_body_util::Full::new(bytes::Bytes::from_static(body.as_bytes()));
+        let mut request = Request::post("/v1/chat/completions").body(body).unwrap();
+        let host = http::HeaderValue::from_static("127.0.0.1:8787");
+        request.headers_mut().insert(http::header::HOST, host);
+        let answer = front.handle(request).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert_eq!(answer.headers()["x-ekiden-attempts"], "1");
+    }
+
+    fn asked(body: &str) -> String {
+        let length = body.len();
+        format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:8787\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
     }
 
     #[derive(Default)]
@@ -256,12 +318,7 @@ mod tests {
         let (front, _stages, stage) = front_to(&upstream);
         let (near, mut client) = tokio::io::duplex(64 << 10);
         let body = r#"{"model":"default","messages":[{"role":"user","content":"hi"}]}"#;
-        let length = body.len();
-        let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:8787\r\n\
-             content-length: {length}\r\n\r\n{body}"
-        );
-        client.write_all(head.as_bytes()).await.unwrap();
+        client.write_all(asked(body).as_bytes()).await.unwrap();
         let wakes = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&wakes));
         let mut serving = pin!(Gated::new(serve(near, front, stage, None)));

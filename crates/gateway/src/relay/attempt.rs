@@ -203,31 +203,22 @@ impl Running {
 
     /// What comes next.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
-        loop {
-            let step = match &mut self.phase {
-                Phase::Sending(sending) => match std::task::ready!(sending.poll(cx)) {
-                    Progress::Connected => return Poll::Ready(Step::Sent),
-                    Progress::Head(answer) => self.head(answer),
-                    Progress::Failed(fault) => Some(broken(fault)),
-                },
-                Phase::Events(events) => {
-                    return events.poll(cx, &mut self.reader).map(|step| self.finished(step));
-                }
-                Phase::Body(body) => {
-                    let step = std::task::ready!(body.poll(cx, self.dialect));
-                    return Poll::Ready(self.finished(step));
-                }
-                Phase::Looking(look, fault) => {
-                    let reached = std::task::ready!(look.as_mut().poll(cx));
-                    let network = Some(if reached { Reach::Yes } else { Reach::No });
-                    Some(Step::Broken { fault: fault.clone(), network })
-                }
-                Phase::Over | Phase::Ended(..) => return Poll::Pending,
-            };
-            if let Some(step) = step {
-                return Poll::Ready(self.finished(step));
+        let step = match &mut self.phase {
+            Phase::Sending(sending) => match std::task::ready!(sending.poll(cx)) {
+                Progress::Connected => Step::Sent,
+                Progress::Head(answer) => self.head(answer),
+                Progress::Failed(fault) => broken(fault),
+            },
+            Phase::Events(events) => std::task::ready!(events.poll(cx, &mut self.reader)),
+            Phase::Body(body) => std::task::ready!(body.poll(cx, self.dialect)),
+            Phase::Looking(look, fault) => {
+                let reached = std::task::ready!(look.as_mut().poll(cx));
+                let network = Some(if reached { Reach::Yes } else { Reach::No });
+                Step::Broken { fault: fault.clone(), network }
             }
-        }
+            Phase::Over | Phase::Ended(..) => return Poll::Pending,
+        };
+        Poll::Ready(self.finished(step))
     }
 
     /// After its last step an attempt says nothing more.
@@ -246,11 +237,11 @@ impl Running {
         step
     }
 
-    fn head(&mut self, answer: Answer) -> Option<Step> {
+    fn head(&mut self, answer: Answer) -> Step {
         let Answer { status, headers, body } = answer;
         let decoder = match Decoder::of(&headers) {
             Ok(decoder) => decoder,
-            Err(fault) => return Some(broken(fault.into())),
+            Err(fault) => return broken(fault.into()),
         };
         self.headers = headers;
         let what = match (status.is_success(), self.streamed) {
@@ -260,13 +251,14 @@ impl Running {
             (true, Streamed::Yes) => {
                 let sse = sse::Reader::new();
                 self.phase = Phase::Events(Box::new(Events { body, decoder, sse, ended: false }));
-                return Some(Step::Head);
+                return Step::Head;
             }
         };
         let status = status.as_u16();
         let bytes = BytesMut::new();
         self.phase = Phase::Body(Box::new(Collecting { body, decoder, status, what, bytes }));
-        (what != What::Answer).then_some(Step::HeadOfError)
+        // A head may come before anything was told: the connection stands, and its clock is over (R11).
+        if what == What::Answer { Step::Sent } else { Step::HeadOfError }
     }
 }
 

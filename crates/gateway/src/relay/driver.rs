@@ -336,6 +336,10 @@ impl Driver {
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         let now = self.core.clock.now();
+        // P5: whoever stops a call whose client takes nothing has its connection dropped.
+        if !self.call.is_over() && self.stop.take() {
+            self.take(Happened::Stopped);
+        }
         if !self.call.is_over() {
             self.left = true;
             self.call.abandon(now);
@@ -395,6 +399,10 @@ impl Source for Driver {
                 Given::Stream(_) | Given::Whole(_) => continue,
             });
         }
+    }
+
+    fn stop(&self) -> Arc<Stop> {
+        Arc::clone(&self.stop)
     }
 }
 

@@ -265,10 +265,11 @@ fn candidates(dialect: Dialect, notes: &Notes, trace: &Trace) -> String {
                 let lack = candidate.lack(dialect);
                 lack.map_or_else(|| "missing".to_owned(), |lack| lack.say(Language::English))
             }
-            (Some(Reason::Cooling(ms)), class) => {
-                let class = class.unwrap_or(Class::RateLimited).name();
-                format!("{class}, back in {} s", ms.div_ceil(1_000))
+            (Some(Reason::Cooling(ms)), Some(class)) if class != Class::Aborted => {
+                format!("{}, back in {} s", class.name(), ms.div_ceil(1_000))
             }
+            // Another call has seen why.
+            (Some(cooling @ Reason::Cooling(_)), _) => passed_over(cooling),
             // Nothing is said of whom its client or a person cut short.
             (_, Some(Class::Aborted)) => continue,
             (_, Some(class)) => class.name().to_owned(),

@@ -188,9 +188,16 @@ impl Notes {
         };
         let output = note.output;
         let caches = (note.usage.cached, note.usage.cache_written);
-        // A refusal is not billed, and before the end nobody knows.
-        let came = state == AttemptState::Complete
-            || state == AttemptState::Unknown && output != Tokens::Unknown;
+        // A refusal is not billed, and before the end nobody knows. Of an attempt that nothing was wrong
+        // with, since its client left or it was stopped, the input is.
+        let came = match state {
+            AttemptState::Complete => true,
+            AttemptState::Unknown => {
+                output != Tokens::Unknown
+                    || note.sent && matches!(note.class(), None | Some(Class::Aborted))
+            }
+            AttemptState::Sent => false,
+        };
         let candidate = self.queue.candidates.get(note.candidate).filter(|_| came);
         AttemptRow {
             call: Arc::clone(&self.call),
@@ -265,7 +272,6 @@ impl Note {
         self.output = match (answer.usage.output, far) {
             // No tokens for what was written are no count.
             (Some(tokens), Far::Over) if tokens > 0 || written == 0 => Tokens::Reported(tokens),
-            // What is told at the start, before any word, is no count either.
             (_, Far::Over | Far::Open) if written == 0 => Tokens::Unknown,
             (told, Far::Over | Far::Open) => Tokens::Estimated(written.max(told.unwrap_or(0))),
         };

@@ -550,3 +550,29 @@ async fn g09_r12_what_was_written_for_a_client_that_left_is_spent() {
         assert_eq!(next.status, 429, "{next:?}");
     }
 }
+
+/// G9, R12: nothing was written yet, and what was asked is spent all the same.
+#[tokio::test(start_paused = true)]
+async fn g09_r12_of_a_client_that_left_before_a_word_the_input_is_spent_in_money_too() {
+    let prices =
+        "[prices]\n\"chat/m\" = \"USD 900 in, 1 out\"\n\"claude/c\" = \"USD 900 in, 1 out\"\n";
+    for (path, model) in [(CHAT, "default"), (MESSAGES, "opus")] {
+        for streamed in [true, false] {
+            let guarded = Guarded::with(EVERYWHERE, "hang", prices);
+            let wish = json!({ "name": "b", "scope": "client", "budget_per_day": "USD 0.0001" });
+            let (token, id) = guarded.make(&wish).await;
+            let mut body = hello(model);
+            body["stream"] = json!(streamed);
+            let body = body.to_string();
+            let asked = guarded.ask(Method::POST, path, Some(&token), &body);
+            let soon = std::time::Duration::from_secs(1);
+            assert!(tokio::time::timeout(soon, asked).await.is_err(), "{path} {streamed}");
+            guarded.world.gateway.core().tasks().idle().await;
+            let [spent, kept] = spent_and_kept(&guarded, &id).await;
+            assert_eq!(spent, kept, "{path} {streamed}");
+            assert!(spent.0 > 0 && spent.1.len() == 1, "{path} {streamed}: {spent:?}");
+            let next = guarded.ask(Method::POST, path, Some(&token), &body).await;
+            assert_eq!(next.status, 429, "{next:?}");
+        }
+    }
+}

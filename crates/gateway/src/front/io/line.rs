@@ -16,6 +16,7 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::body::{Aborted, Body};
+use crate::core::Stop;
 
 /// What a client may send while an answer is open; one that sends more is cut off.
 const AHEAD_BYTES_MAX: usize = 16 << 10;
@@ -42,9 +43,17 @@ enum End {
     Failed(io::ErrorKind),
 }
 
-/// Whether an answer is open: its request has come whole, and it has not ended.
+/// The answer that is open, if one is.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answering(Arc<AtomicBool>);
+pub(crate) struct Answering(Arc<Answer>);
+
+#[derive(Debug, Default)]
+struct Answer {
+    /// Its request has come whole, and it has not ended.
+    open: AtomicBool,
+    /// How a call that makes it while it is read is told to end.
+    stop: Mutex<Option<Arc<Stop>>>,
+}
 
 /// A request's body. From its end on its answer is open.
 #[derive(Debug)]
@@ -104,12 +113,23 @@ impl<S: AsyncRead + Unpin> Line<S> {
         }
     }
 
-    /// Waits until the client has left, or has sent more than is kept, while an answer is open. To
-    /// be polled after the library, in the same task.
+    /// Waits until the client has left, or has sent more than is kept, while an answer is open; or
+    /// until its call was stopped and could not be told, since the client takes nothing (P5). To be
+    /// polled after the library, in the same task.
     pub(crate) async fn left(&self, answering: &Answering) {
-        std::future::poll_fn(|cx| match answering.0.load(Ordering::Relaxed) {
-            true => self.lock().look(cx),
-            false => Poll::Pending,
+        let mut unheard = false;
+        std::future::poll_fn(|cx| {
+            if !answering.is_open() {
+                return Poll::Pending;
+            }
+            let before = std::mem::replace(&mut unheard, answering.is_stopped(cx));
+            match (before, unheard) {
+                (true, true) => return Poll::Ready(()),
+                // It may have been stopped since the library was polled, which comes once more.
+                (false, true) => cx.waker().wake_by_ref(),
+                (_, false) => {}
+            }
+            self.lock().look(cx)
         })
         .await;
     }
@@ -137,13 +157,28 @@ impl<S: AsyncRead + Unpin> Shared<S> {
 impl Answering {
     /// Watches a request's body for its end.
     pub(crate) fn asked<B: http_body::Body>(&self, body: B) -> Asked<B> {
-        self.0.store(body.is_end_stream(), Ordering::Relaxed);
+        self.0.open.store(body.is_end_stream(), Ordering::Relaxed);
         Asked { body, answering: self.clone() }
     }
 
     /// Watches its answer for its end.
     pub(crate) fn answered(&self, body: Body) -> Answered {
+        if let stop @ Some(_) = body.stop() {
+            *self.stop() = stop;
+        }
         Answered { body, answering: self.clone() }
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.open.load(Ordering::Relaxed)
+    }
+
+    fn is_stopped(&self, cx: &Context<'_>) -> bool {
+        self.stop().as_ref().is_some_and(|stop| stop.look(cx))
+    }
+
+    fn stop(&self) -> MutexGuard<'_, Option<Arc<Stop>>> {
+        self.0.stop.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,7 +192,7 @@ impl<B: http_body::Body + Unpin> http_body::Body for Asked<B> {
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         if matches!(polled, Poll::Ready(None)) {
-            self.answering.0.store(true, Ordering::Relaxed);
+            self.answering.0.open.store(true, Ordering::Relaxed);
         }
         polled
     }
@@ -193,6 +228,7 @@ impl http_body::Body for Answered {
 
 impl Drop for Answered {
     fn drop(&mut self) {
-        self.answering.0.store(false, Ordering::Relaxed);
+        self.answering.0.open.store(false, Ordering::Relaxed);
+        *self.answering.stop() = None;
     }
 }
