@@ -18,7 +18,7 @@ use crate::policy::{Candidate, Queue};
 use crate::recorder::Recorder;
 use crate::seats::Ticket;
 use crate::time::Now;
-use crate::trace::Trace;
+use crate::trace::{Record, Trace};
 
 /// What is known about a call when it arrives.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -402,6 +402,8 @@ pub struct Call {
     pub(crate) passed: Vec<Passed>,
     /// Of these the ones that cooled: this call's attempts stand in for them (R22).
     pub(crate) instead_of: Vec<RouteId>,
+    /// Candidates whose seat it was refused since it last had none to ask for; they count as full.
+    pub(crate) denied: Vec<u32>,
     /// Candidates that it has run on or has wanted a seat of.
     pub(crate) touched: Vec<u32>,
 }
@@ -438,6 +440,7 @@ impl Call {
             reports: Vec::new(),
             passed: Vec::new(),
             instead_of: Vec::new(),
+            denied: Vec::new(),
             touched: Vec::new(),
             spec,
         }
@@ -469,6 +472,12 @@ impl Call {
     #[must_use]
     pub fn trace(&self) -> Trace {
         self.recorder.trace()
+    }
+
+    /// The last that was kept of it; absent where the trace is full. After an admission it is that one.
+    #[must_use]
+    pub fn last_record(&self) -> Option<&Record> {
+        self.recorder.last()
     }
 
     /// Whether the call is over.

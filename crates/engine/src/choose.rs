@@ -131,8 +131,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) patience_ms: u64,
     /// Whether the call has made no attempt yet.
     pub(crate) unspent: bool,
-    /// Its seat was refused a moment ago, so that it counts as full.
-    pub(crate) refused: Option<u32>,
+    /// Their seats were refused a moment ago, so that they count as full.
+    pub(crate) denied: &'a [u32],
 }
 
 enum Standing {
@@ -421,7 +421,7 @@ impl Asking<'_> {
         mut state: CandidateView,
     ) -> Option<(&Candidate, CandidateView, Past)> {
         let candidate = self.queue.candidates.get(index as usize)?;
-        if self.refused == Some(index) {
+        if self.denied.contains(&index) {
             state.seat = SeatView::Full { soonest_ms: None };
         }
         Some((candidate, state, *self.past.get(index as usize)?))

@@ -137,10 +137,11 @@ impl Call {
     fn next(&mut self, started: Now, now: Now, view: &Sight<'_>, delayed: bool) -> Decision {
         self.begin_round(now, view);
         let mut passed = core::mem::take(&mut self.passed);
-        let refused = self.refused(now, view);
-        let asking = Asking { refused, ..self.asking(view) };
+        let denied = self.denied(now, view);
+        let asking = Asking { denied: &denied, ..self.asking(view) };
         let choice = choose::choose(&asking, &mut passed);
         self.passed = passed;
+        self.denied = denied;
         let spent = self.attempts_left() == 0;
         match choice {
             Choice::Run { candidate, mode } if !spent => self.run(view, candidate, mode, delayed),
@@ -177,11 +178,18 @@ impl Call {
         choose::hopes(&self.asking(view)).collect()
     }
 
-    /// After a no, a seat that can be asked for again is not asked for again before something else
-    /// has changed.
-    fn refused(&self, now: Now, view: &Sight<'_>) -> Option<u32> {
-        let State::AwaitingLease { candidate, until_ms, .. } = self.state else { return None };
-        let refused = match view.at(candidate).seat {
+    /// After a no, a seat that can be asked for again is not asked for again before the call has
+    /// waited for something else to change: else two that say no are asked in turn, and a third
+    /// never.
+    fn denied(&mut self, now: Now, view: &Sight<'_>) -> Vec<u32> {
+        let mut denied = core::mem::take(&mut self.denied);
+        let State::AwaitingLease { candidate, until_ms, .. } = self.state else {
+            return Vec::new();
+        };
+        let askable =
+            |index: &u32| matches!(view.at(*index).seat, SeatView::Free | SeatView::Asked);
+        denied.retain(askable);
+        let no = match view.at(candidate).seat {
             SeatView::Free => true,
             // An answer that does not come is a no, also to a call that never loses its patience.
             SeatView::Asked => now.mono_ms >= until_ms,
@@ -189,7 +197,8 @@ impl Call {
                 false
             }
         };
-        refused.then_some(candidate)
+        denied.extend(no.then_some(candidate));
+        denied
     }
 
     fn run(&self, view: &Sight<'_>, candidate: u32, mode: Mode, delayed: bool) -> Decision {
@@ -379,7 +388,7 @@ impl Call {
             window_above: self.window_above,
             patience_ms: self.patience_ms(view),
             unspent: self.attempts == 0,
-            refused: None,
+            denied: &[],
         }
     }
 

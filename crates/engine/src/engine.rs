@@ -95,7 +95,7 @@ impl Engine {
                     self.pay_retry(call, candidate);
                 }
             }
-            Decision::Lease { candidate } => self.ask(now, call, candidate, arrival),
+            Decision::Lease { candidate } => self.ask(now, call, candidate, &seen, arrival),
             Decision::Wait { .. } => self.wait(now, call, &seen, arrival),
             Decision::Judge { .. } | Decision::Exhausted(_) => {}
         }
@@ -128,7 +128,7 @@ impl Engine {
     }
 
     /// Shows a call as much as it asks to see, and what it decides; it changes nothing but what time
-    /// itself has changed. Where the call waits, also what it has seen.
+    /// itself has changed. Where the call waits or asks for a seat, also what it has seen.
     pub(crate) fn show(&mut self, now: Now, call: &mut Call, arrival: u64) -> (Decision, Seen) {
         let asker = call.asker();
         self.expire(now, asker.session);
@@ -149,8 +149,10 @@ impl Engine {
                 let (candidates, hopes) = (sight.view().candidates, call.hopes(&sight));
                 Seen { candidates, hopes, refused }
             }
+            Decision::Lease { .. } => {
+                Seen { candidates: sight.view().candidates, ..Seen::default() }
+            }
             Decision::Go(_)
-            | Decision::Lease { .. }
             | Decision::Pause { .. }
             | Decision::Judge { .. }
             | Decision::Exhausted(_) => Seen::default(),
@@ -355,11 +357,11 @@ impl Engine {
         }
     }
 
-    fn ask(&mut self, now: Now, call: &Call, candidate: u32, arrival: Option<u64>) {
-        let Some(candidate) = call.candidate(candidate).copied() else { return };
+    fn ask(&mut self, now: Now, call: &Call, index: u32, seen: &Seen, arrival: Option<u64>) {
+        let Some(candidate) = call.candidate(index).copied() else { return };
         let Some(row) = row(&call.spec.queue, &candidate) else { return };
         let holder = self.holder(&call.asker(), candidate.route);
-        self.wait_for_seat(now, call, candidate.route, holder, arrival);
+        self.wait_for_seat(now, call, seen, (index, holder), arrival);
         let route = self.routes.entry(candidate.route).or_default();
         let seat = route.seats.view(now, holder, row, 0);
         match seat {

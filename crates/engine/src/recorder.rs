@@ -173,6 +173,11 @@ impl Recorder {
         }
     }
 
+    /// The last record, unless others came after it and were not kept.
+    pub(crate) fn last(&self) -> Option<&Record> {
+        self.trace.records.last().filter(|_| self.trace.left_out == 0)
+    }
+
     pub(crate) fn trace(&self) -> Trace {
         let mut whole = self.clone();
         whole.flush();

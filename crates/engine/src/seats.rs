@@ -78,6 +78,11 @@ impl Seats {
         self.seats.get(&holder).is_some_and(|seat| seat.granted)
     }
 
+    /// Whether a call means to sit down there and has not yet.
+    pub(crate) fn is_wanted(&self, holder: Holder) -> bool {
+        self.seats.get(&holder).is_some_and(|seat| seat.wanted)
+    }
+
     /// Whether a seat is held or has been asked for.
     pub(crate) fn knows(&self, holder: Holder) -> bool {
         self.seats.contains_key(&holder)
@@ -152,8 +157,8 @@ impl Seats {
         Some(holder)
     }
 
-    /// The call that asked has left before the answer came.
-    /// Whether there was anything to leave behind.
+    /// The call that asked has left before the answer came. Whether there was anything to leave
+    /// behind.
     pub(crate) fn unwant(&mut self, holder: Holder) -> bool {
         self.seats.at_mut(&holder).is_some_and(|seat| core::mem::replace(&mut seat.wanted, false))
     }
@@ -173,7 +178,8 @@ impl Seats {
             return None;
         };
         seat.running += 1;
-        seat.wanted = false;
+        // Without the relay an attempt runs before the answer: the others' wish still stands.
+        seat.wanted &= !seat.granted;
         holder
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Waiter {
     since: Now,
     /// A change of these wakes it.
     watched: Vec<Watched>,
+    /// It was told no: any change, also one that it cannot see, is a reason to ask again.
+    refused: bool,
     /// It would take these as soon as nobody else stands in the way; nobody who came later may.
     hopes: Vec<(RouteId, Holder)>,
 }
@@ -29,9 +31,19 @@ pub(crate) struct Waiter {
 struct Watched {
     route: RouteId,
     candidate: u32,
-    /// What the call saw of it; absent where it has asked for a seat: anything may be the answer,
-    /// and after a no any change is a reason to ask again.
+    /// What the call saw of it; absent where it did not look.
     seen: Option<CandidateView>,
+    /// Whose wish for a seat there it has made.
+    wish: Option<Holder>,
+}
+
+/// What may have changed on a route.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// Anything.
+    Any,
+    /// Somebody left the line of those who wait, and nothing else.
+    Line,
 }
 
 /// What a call that waits has seen, and the routes that it hopes for.
@@ -78,43 +90,47 @@ impl Engine {
         let asker = call.asker();
         let candidates = asker.queue.candidates.iter().zip(0..);
         let watched = candidates.map(|(candidate, index)| {
-            let view = seen.candidates.iter().find(|(at, _)| *at == index && !seen.refused);
+            let view = seen.candidates.iter().find(|(at, _)| *at == index);
             let seen = view.map(|(_, view)| *view);
-            Watched { route: candidate.route, candidate: index, seen }
+            Watched { route: candidate.route, candidate: index, seen, wish: None }
         });
         let watched = watched.collect();
         let hopes = seen.hopes.iter();
         let hopes = hopes.map(|route| (*route, self.holder(&asker, *route))).collect();
-        self.enlist(now, asker, watched, hopes, arrival);
+        let (since, refused) = (now, seen.refused);
+        self.enlist(arrival, |arrival| Waiter { arrival, asker, since, watched, refused, hopes });
     }
 
-    /// The call has asked for a seat.
+    /// The call has asked for a seat. The answer wakes it, and so does a change of whatever it
+    /// passed over on its way there.
     pub(crate) fn wait_for_seat(
         &mut self,
         now: Now,
         call: &Call,
-        route: RouteId,
-        holder: Holder,
+        seen: &Seen,
+        (asked, holder): (u32, Holder),
         arrival: Option<u64>,
     ) {
-        let watched = alloc::vec![Watched { route, candidate: 0, seen: None }];
-        self.enlist(now, call.asker(), watched, alloc::vec![(route, holder)], arrival);
+        let Some(route) = call.candidate(asked).map(|candidate| candidate.route) else { return };
+        let watched = seen.candidates.iter().filter_map(|(index, view)| {
+            let (candidate, route) = (*index, call.candidate(*index)?.route);
+            let own = candidate == asked;
+            let seat = if own { SeatView::Asked } else { view.seat };
+            let wish = own.then_some(holder);
+            Some(Watched { route, candidate, seen: Some(CandidateView { seat, ..*view }), wish })
+        });
+        let (watched, hopes) = (watched.collect(), alloc::vec![(route, holder)]);
+        let (asker, since, refused) = (call.asker(), now, false);
+        self.enlist(arrival, |arrival| Waiter { arrival, asker, since, watched, refused, hopes });
     }
 
-    fn enlist(
-        &mut self,
-        since: Now,
-        asker: Asker,
-        watched: Vec<Watched>,
-        hopes: Vec<(RouteId, Holder)>,
-        arrival: Option<u64>,
-    ) {
+    fn enlist(&mut self, arrival: Option<u64>, waiter: impl FnOnce(u64) -> Waiter) {
         let arrival = arrival.unwrap_or_else(|| {
             self.arrivals += 1;
             self.arrivals
         });
         let place = self.waiters.partition_point(|waiter| waiter.arrival < arrival);
-        self.waiters.insert(place, Waiter { arrival, asker, since, watched, hopes });
+        self.waiters.insert(place, waiter(arrival));
     }
 
     /// Takes a call off the list, with its place in it.
@@ -129,7 +145,7 @@ impl Engine {
             let waits =
                 |other: &Waiter| other.call() == waiter.call() && other.holder_on(*route).is_some();
             if !self.waiters.iter().any(waits) {
-                self.wake(*route);
+                self.wake_after(*route, Change::Line);
             }
         }
     }
@@ -154,11 +170,16 @@ impl Engine {
     /// Wakes those who see another route than the one that they wait for, in their order: of a
     /// hundred that wait for one seat, the first when it is free.
     pub(crate) fn wake(&mut self, route: RouteId) {
+        self.wake_after(route, Change::Any);
+    }
+
+    fn wake_after(&mut self, route: RouteId, change: Change) {
         let mut ahead = Ahead::default();
         let mut woken = Vec::new();
         for waiter in &self.waiters {
             let watched = waiter.watched.iter().find(|watched| watched.route == route);
-            if watched.is_some_and(|watched| !self.is_as_seen(waiter, watched, ahead)) {
+            let again = waiter.refused && change == Change::Any;
+            if watched.is_some_and(|watched| again || !self.is_as_seen(waiter, watched, ahead)) {
                 woken.push(Notice::Wake(waiter.call()));
             }
             self.count(&mut ahead, waiter, route);
@@ -174,7 +195,13 @@ impl Engine {
             return false;
         };
         let view = self.candidate_view(self.latest, &waiter.asker, session, candidate, ahead);
-        Moments { then: waiter.since, now: self.latest }.same_view(&seen, &view)
+        let stands = |holder| {
+            let route = self.routes.get(&watched.route);
+            route.is_some_and(|route| route.seats.is_wanted(holder))
+        };
+        // A wish that another call of the session has dropped has to be made again.
+        watched.wish.is_none_or(stands)
+            && Moments { then: waiter.since, now: self.latest }.same_view(&seen, &view)
     }
 }
 

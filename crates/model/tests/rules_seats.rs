@@ -2,7 +2,7 @@
 
 use ekiden_engine::{
     CallSpec, Candidate, Class, Fact, Finish, Grant, Holder, Input, Policy, Queue, QueueId, Reason,
-    RouteId, Seating, SessionId, Wait, WaitFor, Why,
+    RouteId, Seating, SessionId, Switch, Wait, WaitFor, Why,
 };
 use ekiden_model::Stage;
 use ekiden_model::stage::{candidate, queue};
@@ -348,6 +348,86 @@ fn r28_a_wish_that_is_never_answered_does_not_fill_the_route_for_ever() {
     stage.wants.clear();
     let other = stage.call(&queue, 2);
     assert!(matches!(stage.waits(other), Some((_, Why::Lease))));
+}
+
+/// Three narrow candidates; nobody answers wishes.
+fn unanswered() -> (Stage, Arc<Queue>) {
+    let narrow = |route| Candidate { max_sessions: Some(1), ..candidate(route) };
+    let mut stage = Stage::new();
+    stage.prompt = false;
+    (stage, queue(1, Policy::PERSIST, vec![narrow(0), narrow(1), narrow(2)]))
+}
+
+#[test]
+fn r28_two_that_do_not_answer_do_not_hide_a_third() {
+    let (mut stage, queue) = unanswered();
+    let call = stage.call(&queue, 1);
+    stage.pass(600_000);
+    stage.pass(600_000);
+    let asked: Vec<_> = stage.wants.iter().map(|want| want.route).collect();
+    assert_eq!(asked, [0, 1, 2].map(RouteId));
+    stage.grant(&stage.wants[2].clone(), Grant::Granted);
+    assert_eq!(stage.running(call), Some(2));
+}
+
+#[test]
+fn r28_two_that_say_no_are_not_asked_in_turn() {
+    let (mut stage, queue) = unanswered();
+    let call = stage.call(&queue, 1);
+    for asked in 0..3 {
+        let want = stage.wants.pop().unwrap();
+        assert_eq!(want.route, RouteId(asked));
+        stage.grant(&want, Grant::Refused);
+    }
+    assert!(stage.wants.is_empty(), "{:?}", stage.wants);
+    assert!(matches!(stage.waits(call), Some((60_000.., Why::Candidate(WaitFor::Seat)))));
+    // It is not given up: whoever persists asks again.
+    let (ms, _) = stage.waits(call).unwrap();
+    stage.pass(ms);
+    assert_eq!(stage.wants.len(), 1);
+}
+
+#[test]
+fn r28_a_late_answer_finds_a_call_that_asks_elsewhere_by_now() {
+    let (mut stage, queue) = unanswered();
+    let call = stage.call(&queue, 1);
+    stage.pass(600_000);
+    assert_eq!(stage.wants[1].route, RouteId(1));
+    stage.grant(&stage.wants[0].clone(), Grant::Granted);
+    assert_eq!(stage.running(call), Some(0));
+}
+
+#[test]
+fn r28_a_wish_that_another_call_of_the_session_drops_is_made_again() {
+    let (mut stage, queue) = unanswered();
+    let (one, two) = (stage.call(&queue, 1), stage.call(&queue, 1));
+    stage.input(one, Input::ClientGone);
+    stage.grant(&stage.wants[0].clone(), Grant::Granted);
+    assert_eq!(stage.running(two), Some(0));
+}
+
+#[test]
+fn r28_an_attempt_without_the_relay_leaves_the_wish_of_another_call() {
+    let (mut stage, queue) = unanswered();
+    let policy = Policy { relay: Switch::Off, ..Policy::RELAY };
+    let plain = Arc::new(Queue { id: QueueId(2), policy, ..(*queue).clone() });
+    let (asks, runs) = (stage.call(&queue, 1), stage.call(&plain, 1));
+    assert_eq!(stage.running(runs), Some(0));
+    stage.grant(&stage.wants[0].clone(), Grant::Granted);
+    assert_eq!((stage.running(asks), stage.wants.len()), (Some(0), 1));
+}
+
+#[test]
+fn r05_calls_that_wait_for_seats_do_not_wake_each_other() {
+    let (mut stage, queue) = unanswered();
+    let calls: Vec<_> = (0..12).map(|_| stage.call(&queue, 1)).collect();
+    // Six hours without an answer to anything.
+    stage.pass(6 * 3_600_000);
+    assert_eq!((stage.woken.len(), stage.wants.len()), (0, 3));
+    for want in std::mem::take(&mut stage.wants) {
+        stage.grant(&want, Grant::Granted);
+    }
+    assert!(calls.iter().all(|call| stage.running(*call).is_some()));
 }
 
 #[test]

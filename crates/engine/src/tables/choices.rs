@@ -130,7 +130,7 @@ fn choice(row: &str, policy: Policy, start: u32, current: Option<u32>) -> (Choic
         window_above: None,
         patience_ms: 30_000,
         unspent: past.iter().all(|past| *past == Past::Untried),
-        refused: None,
+        denied: &[],
     };
     let mut passed = Vec::new();
     let choice = choose(&asking, &mut passed);

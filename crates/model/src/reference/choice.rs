@@ -53,21 +53,24 @@ impl Reference {
         }
         runner.denied = match runner.phase {
             Phase::Asked { candidate, until_ms, .. } => {
-                Some(candidate).filter(|index| match view.candidates[*index].1.seat {
+                // A no holds until the call has waited for something else.
+                let no = |index: usize| match view.candidates[index].1.seat {
                     SeatView::Free => true,
-                    SeatView::Asked => until_ms <= now.mono_ms,
+                    SeatView::Asked => index != candidate || until_ms <= now.mono_ms,
                     SeatView::Open
                     | SeatView::Held
                     | SeatView::Full { .. }
                     | SeatView::Resting { .. } => false,
-                })
+                };
+                let asked = runner.denied.iter().copied().chain([candidate]);
+                asked.filter(|index| no(*index)).collect()
             }
             Phase::Choosing
             | Phase::Again(_)
             | Phase::Pausing(..)
             | Phase::Waiting { .. }
             | Phase::Running(_)
-            | Phase::Over => None,
+            | Phase::Over => Vec::new(),
         };
         let mut passed = Vec::new();
         let struck = runner.struck.take();
@@ -282,7 +285,7 @@ impl Reference {
         }
         let mut view = view.clone();
         next_round(now, runner, &view);
-        if let Some(index) = runner.denied {
+        for &index in &runner.denied {
             view.candidates[index].1.seat = SeatView::Full { soonest_ms: None };
         }
         let picked = pick(runner, &view, passed);

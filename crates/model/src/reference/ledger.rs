@@ -52,6 +52,12 @@ pub(crate) struct Seat {
     rest_ms: u64,
 }
 
+impl Seat {
+    pub(crate) const fn is_awaited(&self) -> bool {
+        self.wanted && !self.granted
+    }
+}
+
 impl Default for Road {
     fn default() -> Self {
         Self {
@@ -94,7 +100,7 @@ impl Road {
         match holder.and_then(|holder| self.seat(holder)) {
             Some(seat) => {
                 seat.busy += 1;
-                seat.wanted = false;
+                seat.wanted = seat.is_awaited();
                 holder
             }
             None => {

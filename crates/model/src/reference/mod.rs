@@ -115,8 +115,8 @@ pub(crate) struct Runner {
     refused: Vec<AttemptId>,
     overflow: Option<AttemptId>,
     floor: Option<u32>,
-    /// Where the last choice was made in the face of a refusal.
-    denied: Option<usize>,
+    /// In the face of which refusals the last choice was made.
+    denied: Vec<usize>,
     /// The last failure.
     pub(crate) failed: Option<(AttemptId, Class)>,
     /// It ran there, or wanted a seat.
@@ -213,7 +213,7 @@ impl Reference {
             refused: Vec::new(),
             overflow: None,
             floor: None,
-            denied: None,
+            denied: Vec::new(),
             failed: None,
             touched: BTreeSet::new(),
             struck: None,
@@ -298,32 +298,45 @@ impl Reference {
         view.candidates.get(candidate).is_some_and(|(_, state)| state.seat == SeatView::Free)
     }
 
+    /// Whether the answer to a call's wish is still to come, and somebody still wants it.
+    fn unanswered(&self, runner: &Runner, candidate: usize) -> bool {
+        let route = runner.spec.queue.candidates[candidate].route;
+        let holder = self.holder(runner, route);
+        let seats = self.roads.get(&route).map_or(&[][..], |road| &road.seats);
+        seats.iter().any(|seat| seat.holder == holder && seat.is_awaited())
+    }
+
     /// A call that waits although it could run: nobody woke it.
     #[must_use]
     pub fn overlooked(&self, now: Now, since_ms: u64) -> Option<(CallId, String)> {
         let waits = |runner: &Runner| match runner.phase {
-            Phase::Waiting { since_ms: began, until_ms } => {
+            Phase::Waiting { since_ms: began, until_ms }
+            | Phase::Asked { since_ms: began, until_ms, .. } => {
                 began >= since_ms && until_ms > now.mono_ms
             }
             Phase::Choosing
             | Phase::Again(_)
             | Phase::Pausing(..)
-            | Phase::Asked { .. }
             | Phase::Running(_)
             | Phase::Over => false,
         };
         let waiting: Vec<CallId> =
             self.runners.iter().filter(|(_, runner)| waits(runner)).map(|(id, _)| *id).collect();
         waiting.into_iter().find_map(|id| {
+            let runner = self.runners.get(&id)?;
+            if let Phase::Asked { candidate, .. } = runner.phase {
+                let overlooked = !self.unanswered(runner, candidate);
+                return overlooked.then(|| (id, "its wish was answered or dropped".into()));
+            }
             let mut other = self.clone();
             let mut runner = other.runners.remove(&id)?;
-            let denied = runner.denied;
+            let denied = runner.denied.clone();
             other.admit(now, &mut runner);
             let could = match runner.phase {
                 Phase::Running(_) => true,
                 // The answer to the wish of another of its session's calls will wake it.
                 Phase::Asked { candidate, .. } => {
-                    denied != Some(candidate) && other.saw_free(candidate)
+                    !denied.contains(&candidate) && other.saw_free(candidate)
                 }
                 Phase::Choosing
                 | Phase::Again(_)
