@@ -318,11 +318,7 @@ impl World {
                     if let Decision::Lease { candidate } = decision {
                         self.asked_within_cap(&live.call, candidate, &before)?;
                     }
-                    let records = live.call.trace().records;
-                    if let Some(Record::Admitted { view, passed, decision, .. }) = records.last() {
-                        let said = Said::Admitted(view.clone(), passed.clone(), *decision);
-                        self.same(id, &mut expected, &said)?;
-                    }
+                    self.admitted(&live.call, &mut expected, decision)?;
                 }
                 Output::Wake(at, why) => {
                     if at.is_none() && !matches!(why, Why::Running | Why::Over) {
@@ -346,6 +342,21 @@ impl World {
             self.pending.push_back(notice);
         }
         Ok(())
+    }
+
+    /// A call keeps so many records: what it saw and did not keep is not compared, what it decided is.
+    fn admitted(&self, call: &Call, expected: &mut VecDeque<Said>, decided: Decision) -> Result {
+        let id = call.spec().id;
+        let said = match (call.last_record(), expected.front()) {
+            (Some(Record::Admitted { view, passed, .. }), _)
+            | (None, Some(Said::Admitted(view, passed, _))) => {
+                Said::Admitted(view.clone(), passed.clone(), decided)
+            }
+            (kept, rules) => {
+                return Err(Breach(format!("{id:?}: {decided:?}, {kept:?}, the rules: {rules:?}")));
+            }
+        };
+        self.same(id, expected, &said)
     }
 
     fn same(&self, id: CallId, expected: &mut VecDeque<Said>, said: &Said) -> Result {
