@@ -267,7 +267,9 @@ impl Engine {
                 route.seats.view(now, self.holder(asker, candidate.route), row, ahead.seatless)
             }
         };
-        let crowded = |most| route.in_flight + ahead.calls >= most;
+        // Whoever has a seat does not wait behind those who lack one: they may be waiting for his.
+        let before = if seat == SeatView::Held { ahead.ready } else { ahead.calls };
+        let crowded = |most| route.in_flight + before >= most;
         let crowded = candidate.max_in_flight.is_some_and(crowded);
         match seat {
             SeatView::Open | SeatView::Held | SeatView::Free if crowded => {

@@ -62,6 +62,8 @@ pub(crate) struct Ahead {
     pub(crate) calls: u32,
     /// How many of them have neither a seat there nor asked for one.
     pub(crate) seatless: u32,
+    /// How many of them lack no seat: they hold one, or their row has no cap.
+    pub(crate) ready: u32,
 }
 
 impl Waiter {
@@ -162,9 +164,12 @@ impl Engine {
 
     fn count(&self, ahead: &mut Ahead, waiter: &Waiter, route: RouteId) {
         let Some(holder) = waiter.holder_on(route) else { return };
-        let seated = self.routes.get(&route).is_some_and(|route| route.seats.knows(holder));
+        let seats = self.routes.get(&route).map(|route| &route.seats);
+        let mut rows = waiter.asker.queue.candidates.iter().filter(|row| row.route == route);
+        let capped = rows.any(|row| row.max_sessions.is_some());
         ahead.calls += 1;
-        ahead.seatless += u32::from(!seated);
+        ahead.seatless += u32::from(!seats.is_some_and(|seats| seats.knows(holder)));
+        ahead.ready += u32::from(!capped || seats.is_some_and(|seats| seats.holds(holder)));
     }
 
     /// Wakes those who see another route than the one that they wait for, in their order: of a

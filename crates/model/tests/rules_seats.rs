@@ -113,6 +113,18 @@ fn r24_in_flight_caps_calls_instead_of_sessions() {
 }
 
 #[test]
+fn r24_whoever_has_the_seat_does_not_wait_behind_those_who_want_it() {
+    let both = Candidate { max_in_flight: Some(1), ..narrow(1) };
+    let (mut stage, queue) = (Stage::new(), queue(1, Policy::RELAY, vec![both]));
+    let first = stage.call(&queue, 1);
+    stage.answer(first);
+    let wants = stage.call(&queue, 2);
+    assert!(stage.running(wants).is_none());
+    let again = stage.call(&queue, 1);
+    assert_eq!(stage.running(again), Some(0), "the one before it waits for this very seat");
+}
+
+#[test]
 fn r24_one_ledger_for_all_queues_and_each_row_compares_its_own_cap() {
     let mut stage = Stage::new();
     let (wide, tight) = (queue(1, Policy::RELAY, vec![narrow(3)]), alone_in(2, 1));

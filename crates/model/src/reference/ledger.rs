@@ -189,9 +189,18 @@ impl Reference {
             .map(|(_, holder)| *holder)
             .collect();
         let seat = self.seat_room(now, runner, candidate, road, &before);
-        let full = candidate
-            .max_in_flight
-            .is_some_and(|most| road.in_flight + before.len() as u32 >= most);
+        let first = match seat {
+            SeatView::Held => {
+                ahead.iter().filter(|o| self.lacks_no_seat(o, candidate.route)).count()
+            }
+            SeatView::Open
+            | SeatView::Free
+            | SeatView::Asked
+            | SeatView::Full { .. }
+            | SeatView::Resting { .. } => before.len(),
+        };
+        let full =
+            candidate.max_in_flight.is_some_and(|most| road.in_flight + first as u32 >= most);
         match seat {
             SeatView::Open | SeatView::Held | SeatView::Free if full => {
                 SeatView::Full { soonest_ms: None }
@@ -203,6 +212,18 @@ impl Reference {
             | SeatView::Full { .. }
             | SeatView::Resting { .. } => seat,
         }
+    }
+
+    /// Whether somebody in the line could run on a route as far as seats go.
+    fn lacks_no_seat(&self, other: &InLine, route: RouteId) -> bool {
+        let Some((_, holder)) = other.hopes.iter().find(|(hoped, _)| *hoped == route) else {
+            return false;
+        };
+        let queue = self.runners.get(&other.call).map(|runner| &runner.spec.queue);
+        let row = queue.and_then(|queue| queue.candidates.iter().find(|row| row.route == route));
+        let seats = self.roads.get(&route).map_or(&[][..], |road| &road.seats);
+        row.is_some_and(|row| row.max_sessions.is_none())
+            || seats.iter().any(|seat| seat.holder == *holder && seat.granted)
     }
 
     fn seat_room(
