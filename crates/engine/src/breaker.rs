@@ -50,6 +50,8 @@ impl Engine {
             let (attempt, class) = (AttemptId(0), failure.class);
             let strike = Strike { call: CallId(0), attempt, route, class, mode, named_ms };
             self.strike(now, policy, &strike);
+            // Now that all are cooling, whoever waits for another reason may try one of them.
+            self.wake(route);
         }
     }
 

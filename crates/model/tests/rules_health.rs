@@ -226,3 +226,21 @@ fn h04_a_probe_in_the_background_finds_dead_and_recovered_ones() {
     assert_eq!(status(&stage, 0), Health::Ready);
     assert_eq!(answers(&mut stage, &two, 2), Some(0));
 }
+
+#[test]
+fn h04_a_probe_that_finds_the_last_one_cooling_wakes_who_waits() {
+    let narrow = ekiden_engine::Candidate { max_sessions: Some(1), ..candidate(0) };
+    let policy = Policy { rest_ms: 5_000, ..Policy::CHAIN };
+    let both = queue(1, policy.clone(), vec![narrow, candidate(1)]);
+    let mut stage = Stage::new();
+    let first = stage.call(&both, 1);
+    stage.answer(first);
+    stage.engine.end_session(stage.now, ekiden_engine::SessionId(1));
+    let broken = Some(ekiden_engine::Failure::upstream(Class::Overloaded));
+    stage.engine.probed(stage.now, &policy, RouteId(1), broken);
+    let waits = stage.call(&both, 2);
+    assert!(stage.running(waits).is_none(), "the first rests, the second cools");
+    stage.engine.probed(stage.now, &policy, RouteId(0), broken);
+    stage.attend();
+    assert_eq!(stage.running(waits), Some(1));
+}
