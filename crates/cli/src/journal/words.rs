@@ -307,34 +307,13 @@ impl Say for Entry {
 
 #[cfg(test)]
 mod tests {
+    use ekiden_store::What;
+
     use super::*;
 
     #[test]
     fn r32_every_kind_of_entry_has_words_in_both_languages() {
-        for what in [
-            "quarantined",
-            "lifted",
-            "on_trial",
-            "cooled",
-            "warmed",
-            "failed_over",
-            "served_instead",
-            "rotated",
-            "stalled",
-            "waited",
-            "continued",
-            "repaired",
-            "chunk_skipped",
-            "refused",
-            "queue_gone",
-            "settings_taken",
-            "settings_refused",
-            "paused",
-            "resumed",
-            "stopped",
-            "slept",
-            "turned",
-        ] {
+        for what in What::KINDS {
             let entry = Entry { what: what.to_owned(), ..Entry::default() };
             assert_ne!(entry.english(), what);
             assert_ne!(entry.chinese(), what);

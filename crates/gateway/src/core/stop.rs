@@ -33,7 +33,7 @@ impl Stop {
 
     /// Whether it was asked to; once it has been told, no more.
     pub(crate) fn take(&self) -> bool {
-        self.asked.load(Ordering::Acquire) && self.asked.swap(false, Ordering::AcqRel)
+        self.asked.swap(false, Ordering::AcqRel)
     }
 
     /// The same. Who polls is woken when it is.

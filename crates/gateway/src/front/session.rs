@@ -15,6 +15,7 @@ use ekiden_engine::Purpose;
 
 use crate::front::client::Said;
 use crate::inbound::{SessionKey, SessionKind};
+use crate::tokens::hex;
 
 use recent::Recent;
 
@@ -247,8 +248,6 @@ fn clean(name: &str) -> Option<String> {
     Some(if shown { name.to_owned() } else { format!("id-{}", digest(&[name], 16)) })
 }
 
-const HEX: &[u8; 16] = b"0123456789abcdef";
-
 /// The first `bytes` of the SHA-256 of the parts, each after its length, in hexadecimal.
 fn digest(parts: &[&str], bytes: usize) -> String {
     let mut hash = Sha256::new();
@@ -256,11 +255,7 @@ fn digest(parts: &[&str], bytes: usize) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
-    let mut out = String::with_capacity(2 * bytes);
-    for byte in hash.finalize().into_iter().take(bytes) {
-        out.extend([byte >> 4, byte & 15].map(|half| char::from(HEX[usize::from(half)])));
-    }
-    out
+    hex(&hash.finalize()[..bytes])
 }
 
 #[cfg(test)]

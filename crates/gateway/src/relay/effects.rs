@@ -158,9 +158,9 @@ impl Driver {
     /// was not, and neither was one that its client left, that a person stopped, or that ran into
     /// the call's deadline.
     fn note_stall(&self) {
-        let cut_short = self.left || self.stopped || self.is_out_of_time();
-        if let (Why::Clock(clock), Some(running), false) = (self.why, &self.running, cut_short)
+        if let (Why::Clock(clock), Some(running)) = (self.why, &self.running)
             && clock != Clock::Share
+            && !(self.left || self.stopped || self.is_out_of_time())
         {
             let route = self.notes.route(running.candidate);
             self.journal(What::Stalled { route, clock });
